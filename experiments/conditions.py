@@ -31,7 +31,7 @@ class Limit:
     below: bool
 
     def meets(self, draws: pd.DataFrame) -> Bool:
-        """In which draws."""
+        """Mask of the draws that meet it."""
         mask: Bool = ((draws[self.name] < self.at) == self.below).to_numpy(np.bool_)
         return mask
 

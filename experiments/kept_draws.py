@@ -33,7 +33,7 @@ class DrawSetup:
     files: tuple[Path, ...]  # of experiments, that make and measure draws
 
     def source(self, keys: Sequence[str] = ()) -> FindingSource:
-        """For findings; `keys` of the configuration: those that count; none: all."""
+        """Source of findings; `keys` of the configuration: those that count; none: all."""
         return FindingSource.of(self.overrides, self.content, self.data, keys)
 
     def code(self) -> str:
@@ -90,7 +90,7 @@ def manifest_of(out: Path) -> Mapping[str, Any]:
 
 
 def evidence(manifest: Mapping[str, Any], command: str, users: int, weeks: int) -> Evidence:
-    """For findings that follow from the draws of a manifest, of so many users in all."""
+    """Evidence of findings that follow from the draws of a manifest, of so many users in all."""
     commit = str(manifest["commit"] or "an installed package") + (UNCOMMITTED if manifest["dirty"] else "")
     return Evidence(command, commit, users, weeks, (int(manifest["seed"]),), (_source(manifest),))
 

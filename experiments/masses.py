@@ -22,7 +22,7 @@ def wilson(held: int, draws: int) -> tuple[float, float]:
 
 
 def verdict_of(surely: int, at_most: int, draws: int) -> Verdict:
-    """By the interval from what holds surely to what may hold at most; none where a cut lies in it."""
+    """Verdict by the interval from what holds surely to what may hold at most; none where a cut lies in it."""
     if at_most == 0 and draws >= ENOUGH:
         return "impossible"
     least, most = verdict_at(wilson(surely, draws)[0]), verdict_at(wilson(at_most, draws)[1])
@@ -36,7 +36,7 @@ def cut_between(least: float, most: float) -> float:
 
 @dataclass(frozen=True)
 class Share:
-    """In how many draws something holds, of those in which it can be known."""
+    """Share of draws in which something holds, of those in which it can be known."""
 
     held: int
     draws: int
@@ -53,5 +53,5 @@ class Share:
 
     @property
     def verdict(self) -> Verdict:
-        """By prior mass."""
+        """Verdict by prior mass."""
         return verdict_of(self.held, self.held, self.draws) if self.draws else "not testable here"

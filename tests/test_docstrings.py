@@ -8,17 +8,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_BEGINNING = {
-    "Everything", "It", "Its", "Nobody", "Nothing", "Of", "Somebody", "Something", "That", "Their", "These", "This",
-    "Those", "What", "Whether",
+    "Everything", "It", "Its", "Nobody", "Nothing", "Somebody", "Something", "That", "Their", "These", "This", "Those",
+    "What", "Whether",
+    "After", "At", "Beside", "Between", "By", "For", "From", "In", "Of", "On", "Over", "To", "Under", "With", "Without",
 }  # fmt: skip
+"""Pronouns and prepositions."""
 NO_SENTENCE = {"When", "Where", "Which", "Who", "Why"}
 """These begin a question, but no description."""
 LEFT = {
-    "experiments/guardian/draws.py": 2,
-    "skg_bench/analysis/comparison/compare.py": 2,
-    "skg_bench/app/claim_inputs.py": 1,
+    "experiments/guardian/draws.py": 3,
+    "skg_bench/analysis/comparison/compare.py": 5,
+    "skg_bench/app/claim_files.py": 1,
+    "skg_bench/app/claim_inputs.py": 2,
     "skg_bench/core/advice.py": 2,
-    "skg_bench/core/assistant.py": 10,
+    "skg_bench/core/assistant.py": 16,
     "skg_bench/core/feedback.py": 4,
     "skg_bench/core/world.py": 15,
     "skg_bench/engine/logbook.py": 3,

@@ -167,7 +167,7 @@ def quarters(curves: str) -> tuple[float, float, float]:
 
 
 def analyse(run: OneRun) -> Report:
-    """From a run of `assistant_growth`; as expected if all of the README's expectations hold."""
+    """Analyses a run of `assistant_growth`; as expected if all of the README's expectations hold."""
     needed(run, ARMS, "assistant_growth")
     summary: Summary = json.loads((run.path / "summary.json").read_text("utf-8"))
     curves = (run.path / "curves.csv").read_text("utf-8")

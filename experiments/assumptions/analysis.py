@@ -45,7 +45,7 @@ def repeats(run: Run) -> tuple[str, ...]:
 
 
 def beyond(run: Run, arms: Sequence[str]) -> dict[str, tuple[str, str, str, str]]:
-    """By arm: hits, how many of them are right, utility beyond `never`, and its interval for new requests."""
+    """Figures by arm: hits, how many of them are right, utility beyond `never`, and its interval for new requests."""
     requests, shown = events(run), metrics(Utility.of(run.config))
     base: Tally = tallies(run, REFERENCE, requests)[0]
     rows = {}
@@ -61,7 +61,7 @@ def beyond(run: Run, arms: Sequence[str]) -> dict[str, tuple[str, str, str, str]
 
 
 def analyse(runs: Runs) -> Report:
-    """From runs of `assumptions` that differ in `simulator.habit`; nothing expected is checked."""
+    """Analyses runs of `assumptions` that differ in `simulator.habit`; nothing expected is checked."""
     ordered = sorted(runs, key=habit)
     for run in ordered:
         needed(run, [REFERENCE, *ARMS, *(arm for arms in MISLED.values() for arm in arms)], "assumptions")

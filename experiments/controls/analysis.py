@@ -158,7 +158,7 @@ def _kept(arm_hits: Hits, steps: Ladder, wrong: float) -> F64:
 
 
 def analyse(run: OneRun) -> Report:
-    """From a run of `controls`; nothing expected is checked."""
+    """Analyses a run of `controls`; nothing expected is checked."""
     arm_rows = rows(run)
     as_run, champion = _as_run(run, arm_rows), best(arm_rows)
     (first, top), *rest = thresholds(run, arm_rows)

@@ -39,7 +39,7 @@ WORDS = {
 
 
 def beyond_shams(table: pd.DataFrame) -> Bool:
-    """In which draws what is learned is significantly worth more than the seed book, and than each sham's book."""
+    """Mask of draws in which what is learned is significantly better than the seed book, and than each sham's book."""
     mask = above(table, "proof_live")
     for name in SHAMS:
         mask = mask & above(table, f"proof_live_less_{name}")
@@ -47,19 +47,19 @@ def beyond_shams(table: pd.DataFrame) -> Bool:
 
 
 def deceives(table: pd.DataFrame, arm: str = "live") -> Bool:
-    """In which draws an arm's acceptance rises significantly, and its book is not shown to be worth more."""
+    """Mask of draws in which an arm's acceptance rises significantly, and its book is not shown to be worth more."""
     proven = np.zeros(len(table), np.bool_) if f"proof_{arm}" not in table else above(table, f"proof_{arm}")
     return above(table, f"rise_{arm}") & ~proven
 
 
 def deceived(table: pd.DataFrame) -> Bool:
-    """In which draws that is so of any arm."""
+    """Mask of draws in which that is so of any arm."""
     mask: Bool = np.any([deceives(table, name) for name in PLAYED], axis=0)
     return mask
 
 
 def told_apart(table: pd.DataFrame) -> Bool:
-    """In which draws the pair is significantly more frequent under learning than under every control."""
+    """Mask of draws in which the pair is significantly more frequent under learning than under every control."""
     mask: Bool = np.all([above(table, f"pairs_live_less_{name}") for name in PLAYED if name != "live"], axis=0)
     return mask
 
@@ -175,7 +175,7 @@ def picture(table: pd.DataFrame) -> str:
 
 
 def findings(draws: Drawn) -> list[Finding]:
-    """For `skg-bench claims`."""
+    """Findings for `skg-bench claims`."""
     pairs = ", ".join(f"{WORDS[name]} {spread(draws.table, f'pair_{name}', 'share')}" for name in PLAYED)
     return [finding(draws, each, f"Users with the pair: {pairs}." if each.id == "P33" else "") for each in STATEMENTS]
 

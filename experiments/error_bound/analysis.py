@@ -60,7 +60,7 @@ def _means(user: np.ndarray, value: np.ndarray) -> F64:
 
 
 def _compared(run: Run, arm: str) -> np.ndarray:
-    """For each turn, how often the nearest skill had been compared since its answer was stored."""
+    """Number of times, at each turn, that the nearest skill had been compared since its answer was stored."""
     updates = run.updates(arm).select(["user", "turn", "op", "skill"]).to_pylist()
     stored = {(u["user"], u["turn"], u["skill"]) for u in updates if u["op"] in ("ADD", "UPDATE")}
     renewed: dict[tuple[int, int], list[int]] = {}
@@ -94,7 +94,7 @@ def table(arm_lines: list[Line]) -> list[tuple[str, ...]]:
 
 
 def analyse(run: OneRun) -> Report:
-    """From a run of `error_bound`; as expected if no arm is shown to err more than it promises."""
+    """Analyses a run of `error_bound`; as expected if no arm is shown to err more than it promises."""
     arm_lines = lines(run)
     if all(line.delta is None for line in arm_lines):
         raise UsageError(f"no arm of {run.path} has policy=vcache; run experiment=error_bound")

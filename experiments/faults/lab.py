@@ -48,7 +48,7 @@ class Lab:
     _locks: dict[str, Lock] = field(default_factory=dict)
 
     def once(self, name: str) -> Lock:
-        """To be held while something of this name is made that trials share."""
+        """Lock to hold while something of this name is made that trials share."""
         with self._lock:
             return self._locks.setdefault(name, Lock())
 

@@ -53,7 +53,7 @@ def contexts(draws: Drawn) -> Table:
 
 
 def findings(draws: Drawn) -> list[Finding]:
-    """For `skg-bench claims`."""
+    """Findings for `skg-bench claims`."""
     assumed = "How often it is overridden is a parameter that is drawn: the level follows from the prior."
     fresh = spread(draws.table, "wear_fresh", "points")
     later = f"Of users who remember nothing, the tenth differs from the first by {fresh}."

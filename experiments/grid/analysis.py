@@ -54,7 +54,7 @@ def _grouped(effects: Sequence[Effect]) -> dict[tuple[str, str, str], list[Effec
 
 
 def analyse(runs: Runs) -> Report:
-    """From all runs of the grid, of every seed and corpus; nothing expected is checked."""
+    """Analyses all runs of the grid, of every seed and corpus; nothing expected is checked."""
     corpus_grids, effects = grids(runs)
     sentences = words(effects)
     figures = {

@@ -95,7 +95,7 @@ def over_users(values: F64) -> Difference:
 
 
 def mean(values: F64) -> float:
-    """Over users who have one; NaN where nobody has. `[U]`"""
+    """Mean over users who have one; NaN where nobody has. `[U]`"""
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 

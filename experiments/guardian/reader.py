@@ -59,7 +59,7 @@ def accuracy(readings: Sequence[Reading]) -> float:
 
 
 def by_kind(table: Strategies, readings: Sequence[Reading]) -> Table:
-    """For each kind how many texts were read rightly, and what the others were taken for."""
+    """Counts, for each kind, of texts that were read rightly, and what the others were taken for."""
     rows = []
     for k, name in enumerate(table.kinds):
         taken = Counter(reading.as_kind for reading in readings if reading.kind == k)

@@ -10,7 +10,7 @@ from skg_bench.core.grid import F64, I64, Bool
 
 
 def books_of_others(life: Life, least: int) -> SkillbookTable:
-    """For each user the book of another one, the next user in order who has at least `least` triggers."""
+    """Book of another user for each one, the next user in order who has at least `least` triggers."""
     n = len(life.there)
     donors = np.flatnonzero(life.there.sum(axis=1) >= least)
     if len(donors) < 2:

@@ -128,7 +128,7 @@ class Study:
 
 
 def _with(component: Any, seam: str, kind: type[Any], values: Mapping[str, float]) -> Any:
-    """With these parameters, if it is of this kind; else the component inside of it, if there is one."""
+    """Component with these parameters, if it is of this kind; else the component inside of it, if there is one."""
     if type(component) is kind:
         return replace(component, **values)
     inner = getattr(component, seam, None)

@@ -39,36 +39,36 @@ def figures(name: str, difference: Difference) -> dict[str, float]:
 
 
 def share(table: pd.DataFrame, statement: Statement) -> Share:
-    """In how many draws a statement holds."""
+    """Share of draws in which a statement holds."""
     known = table[table[statement.figure].notna()]
     return Share(int(statement.holds(known).sum()), len(known))
 
 
 def within(table: pd.DataFrame, name: str, low: float, high: float = np.inf) -> Bool:
-    """In which draws a figure lies between these, the lower one included."""
+    """Mask of draws in which a figure lies between these, the lower one included."""
     mask: Bool = ((table[name] >= low) & (table[name] < high)).to_numpy(np.bool_)
     return mask
 
 
 def above(table: pd.DataFrame, name: str) -> Bool:
-    """In which draws the whole 95 % interval of a difference lies above 0."""
+    """Mask of draws in which the whole 95 % interval of a difference lies above 0."""
     mask: Bool = (table[name] > 1.96 * table[name + _ERROR]).to_numpy(np.bool_)
     return mask
 
 
 def below(table: pd.DataFrame, name: str) -> Bool:
-    """In which draws it lies below 0."""
+    """Mask of draws in which it lies below 0."""
     mask: Bool = (table[name] < -1.96 * table[name + _ERROR]).to_numpy(np.bool_)
     return mask
 
 
 def better(table: pd.DataFrame, name: str) -> Share:
-    """In how many draws a difference is significantly above 0, of those that have it."""
+    """Share of draws in which a difference is significantly above 0, of those that have it."""
     return Share(int(above(table, name).sum()), int(table[name + _ERROR].notna().sum()))
 
 
 def worse(table: pd.DataFrame, name: str) -> Share:
-    """In how many draws it is significantly below 0."""
+    """Share of draws in which it is significantly below 0."""
     return Share(int(below(table, name).sum()), int(table[name + _ERROR].notna().sum()))
 
 

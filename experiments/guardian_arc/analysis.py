@@ -30,7 +30,7 @@ _NEAR = 0.1  # how far a draw's acceptance may be from the article's
 
 
 def near(table: pd.DataFrame, figure: str, claimed: float) -> Bool:
-    """In which draws a figure is within 10 points of the article's."""
+    """Mask of draws in which a figure is within 10 points of the article's."""
     return within(table, figure, claimed - _NEAR, claimed + _NEAR)
 
 
@@ -149,7 +149,7 @@ def picture(table: pd.DataFrame) -> str:
 
 
 def findings(draws: Drawn) -> list[Finding]:
-    """For `skg-bench claims`."""
+    """Findings for `skg-bench claims`."""
     deviation = spread(draws.table, "user_error", "share")
     error = f"Single users differ in theirs by a standard deviation of {deviation}, most of it luck."
     more = {"P46": error, "P47": error}

@@ -107,7 +107,7 @@ def analyse(
         typer.Argument(parser=Run, metavar="PERMUTED", help="The same with requests permuted: the order control."),
     ] = None,
 ) -> Report:
-    """From a run of `learning_over_time`, and one with simulator.order=permuted; nothing expected is checked."""
+    """Analyses a run of `learning_over_time`, and one with simulator.order=permuted; nothing expected is checked."""
     needed(run, SWAPS, "learning_over_time")
     books = transfer_matrix(run)
     parts: list[Table | str] = [

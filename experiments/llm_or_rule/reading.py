@@ -24,12 +24,12 @@ class ReadingBin:
 
     @property
     def name(self) -> str:
-        """From and to."""
+        """Bounds of the bin, from and to."""
         return f"{100 * self.low:.0f} to {100 * self.high:.0f} %"
 
     @property
     def mean(self) -> float:
-        """Over readers; NaN without any."""
+        """Mean over readers; NaN without any."""
         return float(self.less.mean()) if len(self.less) else np.nan
 
     def share(self, sign: float) -> float:
@@ -38,7 +38,7 @@ class ReadingBin:
 
 
 def bins(table: pd.DataFrame) -> list[ReadingBin]:
-    """From those who do not read places to those who see nothing else."""
+    """Bins of readers, from those who do not read places to those who see nothing else."""
     prefers, less, error = (
         np.concatenate([table[column.format(name)].to_numpy() for name in READING])
         for column in ("prefers {}", "{} - rule", "{} - rule_error")

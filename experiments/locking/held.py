@@ -62,7 +62,7 @@ def _differences(book: AceBook, before: AceBook, ends: Sequence[JobEnd]) -> Iter
 
 
 def _last_texts(ends: Sequence[JobEnd]) -> dict[int, set[tuple[str, str]]]:
-    """By skill, what the UPDATEs of the last burst that had some set it to."""
+    """Texts, by skill, that the UPDATEs of the last burst that had some set it to."""
     last = dict[int, tuple[int, set[tuple[str, str]]]]()
     for end in sorted(ends, key=lambda end: end.burst):
         for entry in end.applied:

@@ -47,7 +47,7 @@ class Gain:
 
 
 def gain(contrast: str, metric: str, a: F64, b: F64, size: float) -> Gain | None:
-    """From users' values `[n]` of two arms on the same events; None: no user differs, or too few have both."""
+    """Gain from users' values `[n]` of two arms on the same events; None: no user differs, or too few have both."""
     both = ~(np.isnan(a) | np.isnan(b))
     a, b = a[both], b[both]
     if len(a) < 2 or not np.any(a != b):
@@ -84,7 +84,7 @@ def medians(results: Sequence[Gain]) -> dict[str, float]:
 
 
 def analyse(run: OneRun) -> Report:
-    """From a run of `assistant_growth`; as expected if the median gain in utility reaches the mark."""
+    """Analyses a run of `assistant_growth`; as expected if the median gain in utility reaches the mark."""
     results = gains(run)
     table = Table(
         "pairing gain",

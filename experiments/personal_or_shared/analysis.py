@@ -145,7 +145,7 @@ def picture(table: pd.DataFrame) -> str:
 
 
 def findings(draws: Drawn) -> list[Finding]:
-    """For `skg-bench claims`."""
+    """Findings for `skg-bench claims`."""
     table = draws.table
     lacks = f"Another user's book lacks {spread(table, 'personal_donor', 'share')} of what one's own gains."
     return [finding(draws, each, lacks if each.figure == "own_less_donor" else "") for each in STATEMENTS]

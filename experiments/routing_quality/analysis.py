@@ -128,7 +128,7 @@ def section(corpus: Corpus, entries: Sequence[Entry], lines: Sequence[Line], sha
 
 
 def best(lines: Sequence[Line]) -> list[Sequence[str]]:
-    """By figure: the best router, the next one, the difference, and that of the recipe to the best other one."""
+    """Best by figure: the best router, the next one, the difference, and that of the recipe to the best other one."""
     rows: list[Sequence[str]] = []
     for i in BEST:
         ordered = sorted(lines, key=lambda line: -line.values[i])

@@ -43,7 +43,7 @@ class _Raw:
     truth: I32  # [n]
 
     def scored(self, share: float) -> Scored:
-        """With this share of `outside` taken off."""
+        """Scores with this share of `outside` taken off."""
         score = self.inside if self.outside is None else self.inside - share * self.outside
         return Scored(self.skill, score, self.truth)
 
@@ -93,7 +93,7 @@ def baselines(corpus: Corpus) -> Iterator[Entry]:
 
 
 def _raw(scores: F32, skills: I32, truth: I32) -> _Raw:
-    """From the scores of all skills `[n, S]`, the last of which may be out of scope."""
+    """Raw scores from those of all skills `[n, S]`, the last of which may be out of scope."""
     n = int((skills >= 0).sum())
     inside = scores[:, :n]
     outside = scores[:, n].astype(np.float64) if n < len(skills) else None
@@ -101,7 +101,7 @@ def _raw(scores: F32, skills: I32, truth: I32) -> _Raw:
 
 
 def _entry(name: str, splits: Sequence[_Raw]) -> Entry:
-    """With the share of the out-of-scope messages' score that is the best on validation."""
+    """Entry with the share of the out-of-scope messages' score that is the best on validation."""
     validation, test = splits
     shares = OUTSIDE if validation.outside is not None else (0.0,)
     share = max(shares, key=lambda s: auroc(-validation.scored(s).score, validation.truth < 0))

@@ -149,7 +149,7 @@ class _Fitting:
         return Regression(self._examples, cho_solve(factor, self._target, check_finite=False), width)
 
     def model(self, chosen: list[tuple[float, float]], share: float) -> Model:
-        """With these (width, ridge) for the skill and for the score, and no threshold yet."""
+        """Model with these (width, ridge) for the skill and for the score, and no threshold yet."""
         fits = {pair: self.fit(*pair) for pair in set(chosen)}
         of_skill, of_scope = (fits[pair] for pair in chosen)
         return Model(self.skills.astype(np.int32), of_skill, of_scope, np.nan, share)
@@ -178,7 +178,7 @@ def _check(train: Messages, validation: Messages) -> None:
 
 
 def _limited(train: Messages, most: int) -> Messages:
-    """At most `most` messages: the first ones of each skill, of all skills as evenly as there are any."""
+    """Messages, `most` at most: the first ones of each skill, of all skills as evenly as there are any."""
     if len(train.skill) <= most:
         return train
     order = np.argsort(train.skill, kind="stable")

@@ -64,7 +64,7 @@ def levels(draws: Drawn) -> Table:
 
 
 def findings(draws: Drawn) -> list[Finding]:
-    """For `skg-bench claims`: both statements need something to be learned, and nothing is."""
+    """Findings for `skg-bench claims`: both statements need something to be learned, and nothing is."""
     seen, gained = (better(draws.table, name) for name in ("pro_rookie_accepted", "learned_rookie"))
     table = draws.table
     shown = (

@@ -134,8 +134,8 @@ def verbatim(run: SeedRuns) -> str:
 
 
 def analyse(runs: Runs) -> Report:
-    """From runs of `skg_sensitive`, `skg_sensitive_parts` and `skg_parameters`, or some of them, each of several seeds;
-    nothing expected is checked.
+    """Analyses runs of `skg_sensitive`, `skg_sensitive_parts` and `skg_parameters`, or some of them, each of several
+    seeds; nothing expected is checked.
     """
     groups = by_configuration(runs)
     points = [(run, lines(run)) for run in groups]

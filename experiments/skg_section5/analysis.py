@@ -135,7 +135,7 @@ def costs(draws: Frame) -> list[tuple[str, str]]:
 
 
 def findings(corpora: Sequence[Corpus], hits: Hits | None, embedder: str, command: str) -> list[Finding]:
-    """For `skg-bench claims`: readings by prior mass, the contradiction, and the latency where it was measured.
+    """Findings for `skg-bench claims`: readings by prior mass, the contradiction, and the latency if it was measured.
 
     `embedder`: the name of the model whose time is in the latency.
     """
@@ -276,7 +276,7 @@ def analyse(
     embedder: Annotated[str, typer.Option(help="The embedder that --latency times.")] = "embedder=minilm",
     messages: Annotated[int, typer.Option(help="How many messages --latency times.", min=1)] = 300,
 ) -> Report:
-    """From folders of draws; nothing expected is checked: the verdicts are what is asked for."""
+    """Analyses folders of draws; nothing expected is checked: the verdicts are what is asked for."""
     corpora = [corpus(folder) for folder in folders]
     hits = measure([embedder], messages) if latency else None
     parts: list[Table | str] = [

@@ -73,7 +73,7 @@ class Answering:
     misled: F64
 
     def complete(self, prompts: Prompts) -> Completions:
-        """At the same cost."""
+        """Completions at the same cost."""
         return self.llm.complete(prompts)
 
     def ability(self, with_skill: Bool, *, fitting: bool) -> F64:

@@ -169,7 +169,7 @@ def _real(events: Events) -> np.ndarray:
 
 
 def _again(events: Events) -> tuple[np.ndarray, np.ndarray]:
-    """By row: requests of a type that this user asked before, and all requests."""
+    """Counts by row: requests of a type that this user asked before, and all requests."""
     row, col = np.nonzero(_real(events) & (events.truth.type >= 0))
     kind = events.truth.type[row, col]
     width = np.int64(events.truth.type.max() + 1)

@@ -61,8 +61,8 @@ PICTURED = (0, 1, 3, 6, 9, 10)  # places in READINGS
 
 
 def derived(draws: Frame) -> Frame:
-    """With the figures that follow from others: `skills`, the larger of the sizes after 3 and 6 months, `slows`, by how
-    much the hit rate rose less in the second three months than before, and 0 or 1 for each kind of skill.
+    """Draws with the figures that follow from others: `skills`, the larger of the sizes after 3 and 6 months, `slows`,
+    by how much the hit rate rose less in the second three months than before, and 0 or 1 for each kind of skill.
     """
     early, late = draws.hits_month_3 - draws.hits_week_1, draws.hits_month_6 - draws.hits_month_3
     skills = draws[["skills_month_3", "skills_month_6"]].max(axis=1)
@@ -83,7 +83,7 @@ def lasted(draws: Frame) -> Bool:
 
 
 def holds(reading: Reading, draws: Frame) -> Bool:
-    """In which draws it does, as simulated."""
+    """Mask of draws in which it does, as simulated."""
     return _reaches(reading, draws) & ~_exceeds(reading, draws)
 
 
@@ -124,7 +124,7 @@ class Mass:
 
     @property
     def verdict(self) -> Verdict:
-        """By prior mass; none where the limits hold a cut between two verdicts."""
+        """Verdict by prior mass; none where the limits hold a cut between two verdicts."""
         return verdict_of(self.surely, self.at_most, self.draws)
 
     @property
@@ -134,7 +134,7 @@ class Mass:
 
 
 def mass(reading: Reading, draws: Frame) -> Mass:
-    """Over the draws whose figures have denominators."""
+    """Mass over the draws whose figures have denominators."""
     kept = draws[known(reading, draws)]
     met, mask = holds(reading, kept), lasted(kept) | (not reading.curve)
     may = np.where(mask, met, _reaches(reading, kept))

@@ -105,7 +105,7 @@ def _memory() -> Iterator[list[float]]:
 
 @contextmanager
 def _table(finite: bool) -> Iterator[None]:
-    """Without the table of all pairs every vector is treated as one never seen before."""
+    """Keeps or forgoes the table of all pairs: without it every vector is treated as one never seen before."""
     limit = engine.TABLE_LIMIT
     engine.TABLE_LIMIT = limit if finite else 0
     try:

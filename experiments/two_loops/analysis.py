@@ -85,7 +85,7 @@ def parts_of(draws: Drawn, made: Mapping[str, float]) -> list[Table | str]:
 
 
 def findings(draws: Drawn, made: Mapping[str, float]) -> list[Finding]:
-    """For `skg-bench claims`."""
+    """Findings for `skg-bench claims`."""
     results = []
     for statement in STATEMENTS:
         more = ""

@@ -74,7 +74,7 @@ def mappable(table: pd.DataFrame) -> bool:
 
 
 def maps(table: pd.DataFrame) -> list[Table]:
-    """By share answered and noise."""
+    """Maps by share answered and noise."""
     if not mappable(table):
         return []
     across, down = cuts(table["answered"]), cuts(table["mistaken"])

@@ -121,7 +121,7 @@ def composite(ceiling: Mapping[str, Estimate]) -> Table:
 
 
 def analyse(run: OneRun) -> Report:
-    """From a run of `what_makes_the_difference`; nothing expected is checked."""
+    """Analyses a run of `what_makes_the_difference`; nothing expected is checked."""
     names = {cell: "_".join(cell) for cell in CELLS}
     needed(run, [NEVER, *names.values()], "what_makes_the_difference")
     requests, shown = events(run), metrics(Utility.of(run.config))

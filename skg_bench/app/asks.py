@@ -25,7 +25,7 @@ _STAND_IN = Scripted("learner", 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class CountedModel:
-    """In the place of a model: counts what it is asked, and answers as the scripted one."""
+    """Counter in the place of a model: it counts what it is asked, and answers as the scripted one."""
 
     settings: Mapping[str, Any]
     prices: Prices | None

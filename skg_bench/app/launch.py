@@ -1,4 +1,4 @@
-"""From a composed configuration to a finished run directory."""
+"""Launch of a run: from a composed configuration to a finished run directory."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence

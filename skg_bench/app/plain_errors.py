@@ -78,7 +78,7 @@ def _memory(error: BaseException) -> str:
 
 
 def _tell(text: str) -> None:
-    """On standard error, broken between words on a terminal; an error quotes what it is about."""
+    """Tells an error on standard error, broken between words on a terminal; it quotes what it is about."""
     text = printable(text)
     if len(text) > _LONGEST:  # an error quotes what stands in a file
         text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"

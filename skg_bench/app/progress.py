@@ -55,7 +55,7 @@ def shown(what: str, console: Console) -> Iterator[tuple[Report, Report]]:
 
 @contextmanager
 def working(what: str, console: Console) -> Iterator[None]:
-    """On a terminal, a clock that runs until the block ends. What the block prints goes where it always goes."""
+    """Clock on a terminal that runs until the block ends. What the block prints goes where it always goes."""
     if not console.is_terminal:
         yield
         return

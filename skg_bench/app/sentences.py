@@ -124,7 +124,7 @@ def _wrapped(text: str) -> str:
 
 
 def templates(root: Path) -> Mapping[str, Mapping[str, str]]:
-    """By README and name."""
+    """Templates by README and name."""
     content: dict[str, dict[str, str]] = yaml.safe_load(text_of(root / TEMPLATES))
     return content
 

@@ -65,7 +65,7 @@ def regret(screen: Console, summary: Summary) -> None:
 
 
 def differences(screen: Console, compared: Comparison, names: Sequence[str]) -> None:
-    """For each of these metrics one row an arm: the paired difference, its interval, the verdict, then all the rest."""
+    """Rows of these metrics, one an arm: the paired difference, its interval, the verdict, then all the rest."""
     known = headings(compared)
     order = [known.index(heading) for heading in _FIRST] + [
         at for at, heading in enumerate(known) if heading not in (*_FIRST, "metric")

@@ -182,7 +182,7 @@ def is_plain(hint: Any) -> bool:
 
 
 def _holds_text(value: Any) -> bool:
-    """Beside what the components inside of it hold."""
+    """Does it hold a text, beside what the components inside of it hold?"""
     if isinstance(value, Mapping):
         return "_target_" not in value and bool(value)
     return isinstance(value, str) or (isinstance(value, list) and any(map(_holds_text, value)))

@@ -44,7 +44,7 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class ChatServer:
-    """To whom a prompt goes, and how often it is tried."""
+    """Server to which a prompt goes, and how often it is tried."""
 
     address: str
     model: str

@@ -26,7 +26,7 @@ class Spending:
     usd: float = 0.0
 
     def plus(self, completion: Completion) -> "Spending":
-        """With one ask more."""
+        """Spending with one ask more."""
         tokens = completion.tokens_in + completion.tokens_out
         return Spending(self.asks + 1, self.tokens + tokens, self.usd + completion.cost_usd)
 

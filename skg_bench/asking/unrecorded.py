@@ -13,7 +13,7 @@ _SHOWN = 120  # characters of a line
 
 
 def difference(ask: Ask, recorded: Iterable[Mapping[str, Any]]) -> str:
-    """In which an ask differs from the nearest of what is recorded, lines as fields, of the same role."""
+    """Difference between an ask and the nearest recorded one of the same role, lines as fields."""
     fields, roles, count = ask.fields, set(), 0
 
     def of_role() -> Iterable[Mapping[str, Any]]:

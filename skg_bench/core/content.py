@@ -61,7 +61,7 @@ class Content:
         return len(self.section) + len(self.issue) + len(self.insight or "") + sum(map(len, self.keywords))
 
     def changed(self, change: Callable[[str], str]) -> "Content":
-        """With each text replaced."""
+        """Content with each text replaced."""
         insight = None if self.insight is None else change(self.insight)
         return Content(change(self.section), change(self.issue), insight, tuple(map(change, self.keywords)))
 

@@ -29,7 +29,7 @@ class RowError(UsageError):
 
 @contextmanager
 def by(component: object) -> Iterator[None]:
-    """In the block, what goes wrong for a row was done by this component."""
+    """Names this component for what goes wrong for a row in the block."""
     try:
         yield
     except RowError as error:

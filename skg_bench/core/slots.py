@@ -26,7 +26,7 @@ def put(columns: Slots, row: I64, slot: I64 | I32, values: Mapping[str, npt.NDAr
 
 
 def _padded(array: npt.NDArray[Any], axis: int, shape: Sequence[int]) -> npt.NDArray[Any]:
-    """With axes from `axis` on as long as `shape`."""
+    """Array with axes from `axis` on as long as `shape`."""
     more = [(0, n - have) for n, have in zip(shape, array.shape[axis:], strict=True)]
     return np.pad(array, [(0, 0)] * axis + more)
 

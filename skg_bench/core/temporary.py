@@ -104,7 +104,7 @@ def replacing(path: Path, *, mode: int = PRIVATE) -> Iterator[BufferedRandom]:
 
 
 def _synchronize(folder: Path) -> None:
-    """After this, a rename in the folder survives a power failure."""
+    """Makes renames in the folder survive a power failure."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -10,7 +10,7 @@ _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr
 
 
 def printable(text: str) -> str:
-    """Without the characters that command a terminal (C0 and C1, so no escape sequence begins); lines and tabs stay."""
+    """Text without characters that command a terminal (C0 and C1: no escape sequence begins); lines and tabs stay."""
     return text.translate(_CONTROLS)
 
 
@@ -22,7 +22,7 @@ def is_hidden(character: str) -> bool:
 
 
 def revealed(text: str) -> str:
-    r"""With an escape such as \u202e for each hidden character, so that what a reader sees is what the text says."""
+    r"""Text with an escape such as \u202e for each hidden character, so that a reader sees what the text says."""
     if text.isascii():
         return text
     return "".join(ascii(character)[1:-1] if is_hidden(character) else character for character in text)

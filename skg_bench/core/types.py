@@ -176,7 +176,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class TurnTruth:
-    """For oracles: quality that each skill's stored answer would have now."""
+    """Truth for oracles: quality that each skill's stored answer would have now."""
 
     quality: I32  # [B, S]
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off

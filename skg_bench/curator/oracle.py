@@ -16,7 +16,7 @@ from skg_bench.core.world import Reaction
 
 @dataclass(frozen=True)
 class RightAnswers:
-    """With `router=oracle` the ceiling of what a skillbook can do with the answers of this LLM."""
+    """Ceiling, with `router=oracle`, of what a skillbook can do with the answers of this LLM."""
 
     sees_truth: ClassVar[bool] = True
     reasons: ClassVar[Sequence[str]] = ("used", "captured", "captured again")

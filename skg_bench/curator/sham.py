@@ -130,7 +130,7 @@ class Sham:
         return uniform(fold(fold(fold(event, int(Purpose.SHAM)), self.draw), item))
 
     def _tossed(self, state: Proposals, batch: Batch, seen: Observation) -> tuple[Proposals, Batch]:
-        """With coins for ratings, and what coins gave taken back; and a memory of the coins of this turn."""
+        """Batch with coins for ratings, and what coins gave taken back; and a memory of the coins of this turn."""
         coin, rating = wider(state.coin, seen.turn + 1, -1), batch.rating.copy()
         tags = (batch.op == TAG) & (batch.about >= 0)
         back = np.flatnonzero(tags & (rating >= TAKEN_BACK))
@@ -143,7 +143,7 @@ class Sham:
         return replace(state, coin=coin), replace(batch, rating=rating)
 
     def _saying(self, state: Proposals, batch: Batch, seen: Observation) -> tuple[Proposals, Batch]:
-        """With any text, or with what the curator inside proposed for another skill of the same user (nothing where
+        """Batch with any text, or with what the curator inside proposed for another skill of the user (nothing where
         that is its first proposal); and a memory of what it proposes now.
         """
         at = np.flatnonzero(batch.content)

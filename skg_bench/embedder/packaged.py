@@ -31,7 +31,7 @@ def contents(folder: Path) -> str:
 
 
 def quietly() -> None:
-    """From now on transformers draws no bar for each file, and no table of the weights that nobody uses."""
+    """Keeps transformers from drawing a bar for each file, and a table of the weights that nobody uses."""
     from transformers.utils import logging
 
     untyped: Any = logging

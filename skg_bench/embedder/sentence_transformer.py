@@ -48,7 +48,7 @@ class SentenceTransformer:
 
     @property
     def pure(self) -> bool:
-        """On a CPU, where texts of one length have the same bits in any batch (lengths.py); nobody measured a GPU."""
+        """True on a CPU: texts of one length have the same bits in any batch (lengths.py); no GPU was measured."""
         return self.device == "cpu"
 
     @property

@@ -94,7 +94,7 @@ class Cohort:
         return Cohort(self.user[rows], self.n[rows], state.rows(self.memory, rows))
 
     def until(self, n: I32) -> "Cohort":
-        """With so many turns each."""
+        """Cohort with so many turns each."""
         return replace(self, n=n)
 
     def side_by_side(self, n_arms: int) -> "Cohort":
@@ -146,14 +146,14 @@ def run_cohort(
 
 
 def _with_given(given: Bool, rows: I64, theirs: Bool) -> Bool:
-    """With the answers that donors of rows `rows` were given, behind those of all rows."""
+    """Mask of given answers, with those that donors of rows `rows` were given behind them."""
     more = np.zeros((len(given), theirs.shape[1]), np.bool_)
     more[rows] = theirs
     return np.concatenate([given, more], axis=1)
 
 
 def _nothing(_rollout: "Rollout") -> None:
-    """Between two turns, where no checkpoints are kept."""
+    """Does nothing between two turns, where no checkpoints are kept."""
 
 
 class Rollout:

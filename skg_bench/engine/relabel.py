@@ -60,7 +60,7 @@ class Relabelled:
 
     @cached_property
     def messages(self) -> Sequence[str]:
-        """By new id."""
+        """Words by new id."""
         texts = self.simulator.messages
         return tuple(texts[i] for i in self._old_text)
 
@@ -76,7 +76,7 @@ class Relabelled:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """By new id."""
+        """Words by new id."""
         names = self.simulator.names
         return tuple(names[i] for i in self._old_name)
 

@@ -14,7 +14,7 @@ from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 @dataclass(frozen=True)
 class EpsilonThreshold(Memoryless):
-    """With probability `epsilon` uniform over the shortlist and the fallback, else the threshold rule."""
+    """Uniform over the shortlist and the fallback with probability `epsilon`, else the threshold rule."""
 
     threshold: float
     epsilon: float

@@ -84,7 +84,7 @@ class LLMChooser(Memoryless):
 
 
 def _lists(candidates: Candidates, shown: Shown) -> list[list[_Listed]]:
-    """For each user the skills that say something, in the order of the shortlist."""
+    """Skills of each user that say something, in the order of the shortlist."""
     lists: list[list[_Listed]] = [[] for _ in candidates.skill]
     rows, places = np.nonzero(candidates.skill >= 0)
     ok, miss = 2 * candidates.ok - candidates.rated + candidates.miss, candidates.miss  # `ok` counts partial ones half

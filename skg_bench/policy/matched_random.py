@@ -14,7 +14,7 @@ from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 @dataclass(frozen=True)
 class MatchedRandom(Memoryless):
-    """With probability `rate` the best candidate answers, whatever its score, else the LLM.
+    """Coin: with probability `rate` the best candidate answers, whatever its score, else the LLM.
 
     With the hit rate of another arm as `rate`, the difference to that arm is what its choice of the moment is worth.
     """

@@ -135,8 +135,8 @@ def _step(similarity: F64) -> I64:
 
 @lru_cache(maxsize=1)
 def _grid() -> tuple[F64, I64, F64, F64]:
-    """Over the cells (threshold, steepness), for each similarity: L from high to low and the cells in that order; log L
-    and log (1 - L) in the cells' own order; `[BINS + 1, C]`, on the 2**-16 grid.
+    """Grid over the cells (threshold, steepness), for each similarity: L from high to low and the cells in that order;
+    log L and log (1 - L) in the cells' own order; `[BINS + 1, C]`, on the 2**-16 grid.
     """
     steps: F64 = np.arange(BINS + 1) / BINS
     z = ((steps[:, None] - steps)[:, :, None] * np.array(STEEPNESS)).reshape(BINS + 1, -1)

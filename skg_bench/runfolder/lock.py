@@ -51,8 +51,8 @@ class Lock:
     gone: bool = False  # once the file was missing, another process may have begun: it stays so
 
     def check(self) -> None:
-        """To be called before what is done is published. Raises UsageError when the file is gone: the folder was moved
-        or deleted, or another machine, which saw no touch for two minutes, took the lock over.
+        """Checks the lock before what is done is published. Raises UsageError when the file is gone: the folder was
+        moved or deleted, or another machine, which saw no touch for two minutes, took the lock over.
         """
         try:
             self.path.lstat()

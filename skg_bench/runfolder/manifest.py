@@ -51,7 +51,7 @@ def write(folder: Path, content: Mapping[str, Any]) -> None:
 
 @contextmanager
 def accepting(folder: Path, seen: Mapping[str, Any], *names: str) -> Iterator[None]:
-    """In the block files are written that were made from the logs; the manifest then notes their digests.
+    """Notes, in the manifest, the digests of files that the block makes from the logs.
 
     `seen`: the manifest when the logs were read. Raises UsageError, before the block, where the run went on since.
     """
@@ -117,7 +117,7 @@ UNNAMED = run_key({})  # of a run whose manifest names neither
 
 
 def _without(node: Any, places: Sequence[tuple[str, ...]]) -> Any:
-    """Without what stands at some places, each the keys from the top."""
+    """Content without what stands at some places, each the keys from the top."""
     if not places:
         return node
     if isinstance(node, Mapping):

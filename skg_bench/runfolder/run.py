@@ -115,7 +115,7 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """For a notebook: a row an arm."""
+        """Table for a notebook: a row an arm."""
         caption = f"{self.path}: {self.manifest['users']:,} users, {self.manifest['weeks']} weeks"
         try:
             figures = self._figures()

@@ -119,7 +119,7 @@ def _provenance(skill: Skill, user: int | None) -> tuple[Provenance, ...]:
 
 
 def _whole_entry(skill: InsightSkill) -> InsightSkill:
-    """With the fields that `v2` asks for: keywords, as its own ADD fills them in, and an insight in context."""
+    """Entry with the fields that `v2` asks for: keywords, as its own ADD fills them in, and an insight in context."""
     insight = skill.issue if skill.section == "context" and skill.insight is None else skill.insight
     return replace(skill, keywords=skill.keywords or (skill.section,), insight=insight)
 

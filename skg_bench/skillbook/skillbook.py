@@ -129,7 +129,7 @@ def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
 
 
 def _said(skill: Skill, op: Operation) -> Skill:
-    """With the example and the content of an operation, if it has them."""
+    """Skill with the example and the content of an operation, if it has them."""
     if op.message is None and op.content is None:
         return skill
     examples = skill.examples if op.message is None else (*skill.examples, op.message)

@@ -57,7 +57,7 @@ def claims() -> dict[str, Claim]:
 
 
 def markers(folder: Path) -> dict[str, list[str]]:
-    """By id, the tests under `folder` that say they prove it, as pytest names them; read, not imported."""
+    """Tests under `folder` by the id that they say they prove, as pytest names them; read, not imported."""
     tests: dict[str, list[str]] = {}
     for file in sorted(folder.rglob("test_*.py")):
         text = text_of(file)

@@ -193,7 +193,7 @@ def files(folder: Path) -> Iterator[FindingsFile]:
 
 
 def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
-    """By id, what the files of `folder` say, refused or not: name of the experiment, and finding."""
+    """Findings by id from the files of `folder`, refused or not: name of the experiment, and finding."""
     by_id: dict[str, list[tuple[str, Finding]]] = {}
     for file in files(folder):
         for finding in file.findings:

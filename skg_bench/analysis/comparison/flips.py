@@ -65,7 +65,7 @@ class Flips:
         return _WORDS[int(self.cause[row])]
 
     def counts(self) -> dict[str, int]:
-        """By reason, the most frequent first."""
+        """Counts by reason, the most frequent first."""
         counts = np.bincount(self.cause, minlength=len(_WORDS))
         order = np.argsort(-counts, kind="stable")
         return {_WORDS[c]: int(counts[c]) for c in order if counts[c]}

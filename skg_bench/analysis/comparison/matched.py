@@ -191,7 +191,7 @@ class _Resampled:
         return cls(wrong, dict(zip(figures, rest, strict=True)))
 
     def at(self, target: F64) -> _At:
-        """In proportion between the last level that errs more than `target` `[R]` and the first that does not."""
+        """Interpolates between the last level that errs more than `target` `[R]` and the first that does not."""
         row = np.arange(len(target))
         level = np.argmax(self.wrong <= target[:, None], axis=1)
         before = np.maximum(level - 1, 0)

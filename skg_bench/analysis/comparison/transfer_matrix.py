@@ -57,7 +57,7 @@ def hindsight(run: Run) -> tuple[str, dict[int, str]]:
 
 
 def transfer_matrix(run: Run) -> TransferMatrix:
-    """From the arms of a run that serve the books of another one in hindsight.
+    """Transfer matrix from the arms of a run that serve the books of another one in hindsight.
 
     Raises UsageError when there are none, or not of turn 0 too.
     """
@@ -90,7 +90,7 @@ class Parts:
 
 
 def split(value: F64) -> Parts:
-    """From users' values `[K, n, K]` by book and bin."""
+    """Parts of users' values `[K, n, K]` by book and bin."""
     k = np.arange(len(value))
     worth = value - value[:1]
     diagonal = worth[k, :, k].T

@@ -63,7 +63,7 @@ def bin_names(edges: Sequence[int]) -> list[str]:
 
 
 def bin_table(values: F64, requests: LoggedEvents) -> BinTable:
-    """From users' values `[S, n, K]`; NaN: a user has none."""
+    """Table from users' values `[S, n, K]`; NaN: a user has none."""
     rows, n, width = values.shape
     flat = np.ascontiguousarray(values.transpose(1, 0, 2)).reshape(n, rows * width)
     (band,) = bands([flat], signs(requests.seed, requests.users), [NO_BOUNDS])

@@ -52,7 +52,7 @@ class Utility:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Utility":
-        """From `utility{wrong,usd,second,offer}` of a resolved configuration."""
+        """Prices from `utility{wrong,usd,second,offer}` of a resolved configuration."""
         given = config.get("utility")
         if not isinstance(given, Mapping) or not set(PRICES) <= set(given):
             raise UsageError(f"utility={given!r} in the run's configuration; it needs the keys {', '.join(PRICES)}")

@@ -31,7 +31,7 @@ class Roles:
 
 
 def roles(run: Run) -> Roles:
-    """From the compositions in the manifest.
+    """Roles from the compositions in the manifest.
 
     The learner is the configured one, the first arm that the command changed, or the first that learns. Raises
     UsageError when the configured reference or learner is not an arm of the run.

@@ -49,7 +49,7 @@ def least(users: float | None, intents: float | None) -> str:
 
 
 def bare(text: str) -> str:
-    """Without the unit, where what stands beside it has one."""
+    """Number without the unit, where what stands beside it has one."""
     return text.replace(" pp", "").replace(" s", "").replace("$", "")
 
 

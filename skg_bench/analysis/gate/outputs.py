@@ -165,7 +165,7 @@ def explained(outcome: GateOutcome) -> list[str]:
 
 
 def one_line(message: str) -> str:
-    """Without what would break a line, or may not stand in XML."""
+    """Text without what would break a line, or may not stand in XML."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in message).split())
 
 
@@ -175,7 +175,7 @@ def inert(line: str) -> str:
 
 
 def markdown(outcome: GateOutcome) -> str:
-    """For a pull request."""
+    """Verdict in Markdown, for a pull request."""
     parts = [f"### {headline(outcome)}", ""]
     for held in outcome.held:
         if held.judged:

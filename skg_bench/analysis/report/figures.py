@@ -62,7 +62,7 @@ class Curves:
 
     @classmethod
     def read(cls, path: Path, users: int) -> "Curves":
-        """Without the points to which fewer of the `users` of the run contribute than `least`.
+        """Rows without the points to which fewer of the `users` of the run contribute than `least`.
 
         Raises UsageError if the file is not there.
         """

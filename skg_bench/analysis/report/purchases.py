@@ -96,7 +96,7 @@ def _packed(
 
 
 def _begun(jobs: Columns) -> dict[tuple[int, int], int]:
-    """At which turn the job began that learned from a turn and wrote a version, by (about, version)."""
+    """Turn at which the job began that learned from a turn and wrote a version, by (about, version)."""
     return {(job["about"], job["version_written"]): job["turn"] for job in _rows(jobs)}
 
 

@@ -161,7 +161,7 @@ class Estimate:
         return detectable_at(*quantiles, skewness, self.effects, agreed=far) * self.se_new
 
     def _errors(self, p: float, *, new: bool) -> float:
-        """By how many standard errors the mean is above the truth at most, with probability p."""
+        """Standard errors by which the mean is above the truth at most, with probability p."""
         if not new:
             return t_quantile(p, self.df)
         return error_at(t_quantile(p, self.df_new), self.skewness, self.effects)
@@ -248,7 +248,7 @@ def _simpson(size: F64) -> float:
 
 
 def _carried(by_intent: F64) -> tuple[float, tuple[tuple[int, float], ...]]:
-    """On how many intents an estimate rests, and the largest with their shares."""
+    """Number of intents on which an estimate rests, and the largest with their shares."""
     size = np.abs(by_intent)
     effective = _simpson(size)
     if isnan(effective):

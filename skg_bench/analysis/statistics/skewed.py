@@ -20,7 +20,7 @@ UNLUCKY = 0.1  # least variance of an unlucky sample, in proportion
 
 
 def error_at(q: float, skewness: float, effects: float) -> float:
-    """By how many standard errors a mean lies above the truth where Student's quantile says q."""
+    """Standard errors by which a mean lies above the truth where Student's quantile says q."""
     c = -_factor(q * skewness < 0, effects) * skewness * q / 2
     return q * (sqrt(1.0 + c * c) + c)
 

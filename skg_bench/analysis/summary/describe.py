@@ -122,7 +122,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
 
 
 def _serving(run: Run) -> dict[str, str]:
-    """By arm, of those that have skills."""
+    """Serving by arm, of those that have skills."""
     compositions = run.manifest.get("compositions") or {}
     return {arm: parts["serving"] for arm, parts in compositions.items() if parts.get("serving") is not None}
 

@@ -235,7 +235,7 @@ def _rows(log: Logbook) -> I64:
 
 
 def _counts(log: Logbook) -> dict[str, F64]:
-    """By the names of `tally.COUNTS`, of each place of a column."""
+    """Counts by the names of `tally.COUNTS`, of each place of a column."""
     c = log.columns
     hit = hits(c["serving"])
     wrong = np.where(c["answer_correct"] < 0, np.nan, c["answer_correct"] == 0)

@@ -1,4 +1,4 @@
-"""From a message to a decision. Answering one message online is `decide` with B = 1."""
+"""Decisions on messages. Answering one message online is `decide` with B = 1."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -37,7 +37,7 @@ class Choice:
 def decide(
     stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None
 ) -> Choice:
-    """From messages to decisions: route, describe, score, choose; `event` `[B]` is the key of the draw, `texts` is for
+    """Decides on messages: route, describe, score, choose; `event` `[B]` is the key of the draw, `texts` is for
     policies that read.
     """
     parts = stack.shared
@@ -73,7 +73,7 @@ class _Spent:
         self._parts: list[tuple[I64, Completions]] = []
 
     def add(self, rows: I64, cost: Completions) -> None:
-        """For these rows of the turn.
+        """Adds what was spent for these rows of the turn.
 
         Raises RowError for what is no cost.
         """
@@ -81,7 +81,7 @@ class _Spent:
         self._parts.append((rows, cost))
 
     def total(self, n: int) -> Completions | None:
-        """For each of `n` rows; None: nothing was reported."""
+        """Sum for each of `n` rows; None: nothing was reported."""
         if not self._parts:
             return None
         none = np.zeros(n, np.int32)

@@ -235,7 +235,7 @@ def _without_failed(decided: Decided, failed: Bool) -> Decided:
 
 
 def _at_versions(jobs: Jobs, before: I32, after: I32) -> Jobs:
-    """With the versions of the books that the jobs read and wrote."""
+    """Jobs with the versions of the books that they read and wrote."""
     written = np.where(jobs.operations > 0, after[jobs.row], -1)
     return replace(jobs, version_read=before[jobs.row], version_written=written.astype(np.int32))
 
@@ -270,8 +270,8 @@ def _context(state: PipelineState, query: Message) -> DecisionContext | None:
 
 
 def _rated(state: PipelineState, seen: Experience, given: KnownFeedback) -> tuple[Experience, KnownFeedback, I64]:
-    """With the ratings that the arm's signs make of what users did and said about advice: those of this turn, all
-    feedback, and of each of its rows the place in `given`.
+    """Feedback with the ratings that the arm's signs make of what users did and said about advice: those of this turn,
+    all feedback, and of each of its rows the place in `given`.
     """
     signs = state.stack.shared.signs
     if signs is None:

@@ -210,7 +210,7 @@ def _spoken(known: KnownFeedback, heard: I64) -> tuple[I32, I32, I64]:
 
 
 def _timed(reports: Jobs, took: I64, row: I64, timed_out: Bool, seen: Observation) -> Jobs:
-    """With what the jobs took; those that timed out come to nothing."""
+    """Jobs with the time that they took; those that timed out come to nothing."""
     if not len(reports.row):
         return reports
     seconds = np.zeros(len(timed_out))
@@ -228,7 +228,7 @@ def _timed(reports: Jobs, took: I64, row: I64, timed_out: Bool, seen: Observatio
 
 
 def _with_counters(state: PipelineState, ops: Batch) -> tuple[Batch, I32]:
-    """Without ratings taken back that are not there, and the users of these: another job may have written meanwhile."""
+    """Batch without taking back ratings that are not there, and the users of these: another job may have written."""
     back = np.flatnonzero((ops.op == TAG) & (ops.rating >= TAKEN_BACK))
     if not len(back):
         return ops, np.zeros(0, np.int32)

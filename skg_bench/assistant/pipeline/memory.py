@@ -86,7 +86,7 @@ class PipelineState:
         return Memory(self.scorer, self.policies, self.llm_turns[: self._there])
 
     def switch_arm(self, stack: Stack, later: Sequence[Stack], n_rows: int) -> None:
-        """From the next turn of the first `n_rows` rows on `stack` is in force, and then the stacks of `later`.
+        """Puts `stack` in force from the next turn of the first `n_rows` rows on, and then the stacks of `later`.
 
         A recipe for reranking other than the one before learns from all ratings known so far.
         """

@@ -80,5 +80,5 @@ class Ratings:
         return rows, TrainingRows(row=at.astype(np.int32), **columns)
 
     def restart(self, window: int) -> None:
-        """For a recipe that has seen none of them; all must have been kept."""
+        """Starts over for a recipe that has seen none of them; all must have been kept."""
         self._window, self._seen, self._new = window, np.zeros_like(self._seen), self._n > 0

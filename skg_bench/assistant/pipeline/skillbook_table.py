@@ -105,7 +105,7 @@ class SkillbookTable:
         return Skillbooks(**views, starts=None)
 
     def hindsight(self) -> None:
-        """From now on the books are read at earlier times too; they may not change any more."""
+        """Lets the books be read at earlier times too, from now on; they may not change any more."""
         self._later = {column: getattr(self, column).copy() for column in _TIMES}
 
     def as_of(self, now: I64) -> None:

@@ -224,7 +224,7 @@ def _kept(
     parts: Sequence[Part], before: Sequence[Part], fresh: Sequence[Any], memories: Sequence[Any],
     rows: Callable[[Part, Part, Any], Any],
 ) -> tuple[Any, ...]:  # fmt: skip
-    """For each part the memory that it had before, if it had one, else the fresh one."""
+    """Memory that each part had before, if it had one, else the fresh one."""
     out = []
     for new, empty in zip(parts, fresh, strict=True):
         old = [i for i, p in enumerate(before) if p.since == new.since and p.component == new.component]

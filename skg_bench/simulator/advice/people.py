@@ -20,7 +20,7 @@ class Purchases:
     wanted: Bool
 
     def in_order(self, order: I64) -> "Purchases":
-        """With the event of number `order` `[B, T]` at each place."""
+        """Truth with the event of number `order` `[B, T]` at each place."""
         return Purchases(*(np.take_along_axis(getattr(self, f.name), order, axis=1) for f in fields(Purchases)))
 
 
@@ -71,7 +71,7 @@ class Fading:
 
     @staticmethod
     def of(half_life_days: float) -> "Fading":
-        """With this half-life."""
+        """Table of this half-life."""
         hours = np.array([0.5 ** (hour / 24 / half_life_days) for hour in range(_TABLED)])
         return Fading(np.append(snap(hours), 0.0))
 

@@ -296,7 +296,7 @@ def assembled(
 
 
 def _seconds(intent: Intent) -> int:
-    """For how long a stored answer holds."""
+    """Seconds for which a stored answer holds."""
     if intent.effect == ACT:
         return 0
     return int(np.iinfo(np.int64).max) if intent.ttl_hours is None else int(float(intent.ttl_hours) * 3600)

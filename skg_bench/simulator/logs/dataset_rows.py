@@ -95,7 +95,7 @@ class DatasetSplit:
 
     @cached_property
     def _offline(self) -> str:
-        """In place of a commit, which nobody can be asked for; empty if the hub may be asked."""
+        """Mark in place of a commit, which nobody can be asked for; empty if the hub may be asked."""
         from huggingface_hub import constants
 
         return (self._given.partition("@")[2] or "cached") if constants.HF_HUB_OFFLINE else ""

@@ -113,7 +113,7 @@ def a_list(value: Any, where: str, most: int) -> list[Any]:
 
 
 def the_keywords(value: Any, where: str, limits: AceLimits) -> tuple[str, ...]:
-    """At least one keyword; they come in lower case with `_` for blanks."""
+    """Keywords, at least one, in lower case with `_` for blanks."""
     words = [a_text(word, f"{where}[{i}]", limits) for i, word in enumerate(a_list(value, where, limits.keywords))]
     if not words:
         raise UsageError(f"{where} is empty; at least one keyword is needed")

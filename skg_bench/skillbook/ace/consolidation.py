@@ -87,7 +87,7 @@ def _update(draft: Draft, operation: dict[str, Any]) -> None:
 
 
 def _reword(draft: Draft, key: str, text: Any) -> None:
-    """In `v2` a text is the insight of a skill of context, and the issue of any other."""
+    """Replaces the text, which in `v2` is the insight of a skill of context, and the issue of any other."""
     if draft.era != "v2":
         draft.change(key, content=text)
     else:
