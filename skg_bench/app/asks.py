@@ -12,8 +12,8 @@ from typing import Any
 from rich.console import Console
 
 from skg_bench.app.blocks import show
+from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.prepared_run import PreparedRun
-from skg_bench.app.said import said_only
 from skg_bench.asking.asking import Completion, Prices, Prompt, mapped, parts, writes_texts
 from skg_bench.core.arms import Arm
 from skg_bench.engine.execute import execute
@@ -76,7 +76,7 @@ def announce(screen: Console, job: PreparedRun) -> None:
         counted.append(mapped(arm, models[arm.name].in_place_of))
     with tempfile.TemporaryDirectory() as folder:
         plan = replace(job.plan, users=n, arms=tuple(counted))
-        plan = said_only(plan, job.turns() // len(job.plan.arms))
+        plan = needed_only(plan, job.turns() // len(job.plan.arms))
         execute(plan, Path(folder), cohort=512, workers=1, launcher=job.launcher, progress=lambda _done, _total: None)
     rows, scale = [], job.plan.users / n
     for name, model in ((name, model) for name, counters in models.items() for model in counters.models):

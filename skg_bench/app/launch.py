@@ -16,10 +16,10 @@ from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
 from skg_bench.app.failures import Naming
+from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.prepared_run import PreparedRun, manifest_fields, run_key_of, state_of
 from skg_bench.app.progress import plural
 from skg_bench.app.run_identity import described, provenance, write_json
-from skg_bench.app.said import said_only
 from skg_bench.app.salts import Salt
 from skg_bench.app.skillbook import seeds
 from skg_bench.app.tracking import DEADLINE, Deliveries, beside, export
@@ -215,7 +215,7 @@ def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | No
                 _write_manifest(job)
         state_of(job)
     root = job.composed.root
-    plan = said_only(job.plan, job.turns() // len(job.plan.arms))
+    plan = needed_only(job.plan, job.turns() // len(job.plan.arms))
     execute(
         plan, job.out, run=run_key_of(job), cohort=root["cohort"], workers=root["workers"],
         launcher=Naming(job.launcher, plan.arms), progress=watch, embedding=embedding, part=job.part,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skg_bench.asking.asking import Completion, End, Prices, Prompt, timed_out
-from skg_bench.asking.refusals import said
+from skg_bench.asking.refusals import server_reason
 from skg_bench.asking.sending import ChatServer, Contact, NoAnswerError, NoServerError
 from skg_bench.asking.structured import parsed
 from skg_bench.asking.wire import FORMS, ChatAnswer, Message, read, response_format, with_schema
@@ -91,13 +91,13 @@ class Exchange:
                     self.contact.form = max(self.contact.form, form + 1)
                     continue
                 if "content_filter" in response.text:
-                    return "refused", None, f"a filter refuses the prompt: {said(response, self.server.key)}"
+                    return "refused", None, f"a filter refuses the prompt: {server_reason(response, self.server.key)}"
             try:
                 if not response.is_success:
                     raise ValueError(f"HTTP {response.status_code}")  # noqa: TRY301  as an answer that cannot be read
                 self.answers.append(read(response.content, messages))
             except ValueError as error:
-                words = f"{error}; it begins: {said(response, self.server.key)!r}"
+                words = f"{error}; it begins: {server_reason(response, self.server.key)!r}"
                 if self.contact.answered:
                     return "error", None, f"the answer is no chat completion: {words}"
                 raise UsageError(

@@ -33,11 +33,11 @@ def check(response: "httpx.Response", address: str, model: str, key: str | None)
             f"names, and whether its key may use curator.llm.model={model}"
         )
     if status in (402, 429):
-        raise UsageError(f"{address} wants to be paid first (HTTP {status}): {said(response, key)}")
+        raise UsageError(f"{address} wants to be paid first (HTTP {status}): {server_reason(response, key)}")
     if status == 404 or (status == 400 and "model_not_found" in response.text):
         raise UsageError(
             f"{address} has no model curator.llm.model={model} or no path {PATH} (HTTP {status}): "
-            f"{said(response, key)}. curator.llm.address is what stands before that path; it often ends in /v1"
+            f"{server_reason(response, key)}. curator.llm.address is what stands before that path; it often ends in /v1"
         )
 
 
@@ -46,7 +46,7 @@ def payable(response: "httpx.Response") -> bool:
     return response.status_code == 402 or (response.status_code == 429 and "insufficient_quota" in response.text)
 
 
-def said(response: "httpx.Response", key: str | None) -> str:
+def server_reason(response: "httpx.Response", key: str | None) -> str:
     """Reason that a server gives, in one line."""
     text = response.text
     try:

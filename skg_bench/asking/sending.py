@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from skg_bench.asking.refusals import PATH, check, no_tls, payable, said
+from skg_bench.asking.refusals import PATH, check, no_tls, payable, server_reason
 from skg_bench.core.bodies import ACCEPTED, received_async
 from skg_bench.core.errors import UsageError, install
 
@@ -72,7 +72,7 @@ class ChatServer:
         response = await self._response(content)
         status = response.status_code
         if (status in (408, 409, 429) or status >= 500) and not payable(response):
-            words = f"HTTP {status}: {said(response, self.key)}".removesuffix(": ")
+            words = f"HTTP {status}: {server_reason(response, self.key)}".removesuffix(": ")
             after = _seconds(response.headers.get("Retry-After", ""))
             self.troubles.append(NoAnswerError(words, after=after))
             raise self.troubles[-1]

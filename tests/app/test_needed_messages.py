@@ -8,7 +8,7 @@ import pytest
 import skg_bench
 from skg_bench.app import launch
 from skg_bench.app.compose import compose
-from skg_bench.app.said import SaidOnly, said_only
+from skg_bench.app.needed_messages import NeededMessages, needed_only
 from skg_bench.core.grid import I16
 from skg_bench.embedder.hashing import Hashing
 
@@ -41,7 +41,7 @@ def test_a_small_run_embeds_what_its_users_say_and_no_bit_is_otherwise(
     said = set(run.turns("never", ["message"])["message"].to_pylist())
     assert sorted(embedded) == sorted(said)
     assert 100 < len(said) < 1000
-    monkeypatch.setattr(launch, "said_only", lambda plan, turns: plan)
+    monkeypatch.setattr(launch, "needed_only", lambda plan, turns: plan)
     whole = skg_bench.run([*words, "out=whole"])
     assert len(embedded) - len(said) == 15_420
     for log in ("turns", "updates", "feedback", "learning"):
@@ -61,12 +61,12 @@ def test_a_small_run_embeds_what_its_users_say_and_no_bit_is_otherwise(
 )
 def test_all_messages_are_embedded_where_others_than_the_users_may_say_them(override: str) -> None:
     job = launch.prepare(compose([*SMALL, override]))
-    assert said_only(job.plan, job.turns() // len(job.plan.arms)) is job.plan
+    assert needed_only(job.plan, job.turns() // len(job.plan.arms)) is job.plan
 
 
 def test_a_message_that_nobody_says_has_its_own_vector_when_it_is_written() -> None:
     embedder = Hashing(64, 0)
-    only = SaidOnly(embedder, 3, frozenset({"b"}))
+    only = NeededMessages(embedder, 3, frozenset({"b"}))
     vectors = only.embed(["a", "b", "c"])
     assert vectors[[0, 2]].tolist() == embedder.embed(["a", "c"]).tolist()
     assert only.embed(["b"]).tolist() == embedder.embed(["b"]).tolist()

@@ -14,7 +14,7 @@ from skg_bench.engine.plan import Plan
 
 
 @dataclass(frozen=True)
-class SaidOnly:
+class NeededMessages:
     """`embedder`, which leaves out the messages `unsaid` where it is given all messages of the world.
 
     Nothing reads their rows, which hold any one vector of the grid: no user says these messages, and a component that
@@ -44,7 +44,7 @@ class SaidOnly:
         return vectors
 
 
-def said_only(plan: Plan, turns: int) -> Plan:
+def needed_only(plan: Plan, turns: int) -> Plan:
     """The plan, which embeds no message that none of its users says, where that is cheaper to find out.
 
     `turns`: of one arm, estimated. All messages are embedded if there are fewer of them, if users say other things
@@ -66,7 +66,7 @@ def said_only(plan: Plan, turns: int) -> Plan:
         for turn in range(int(counts.max(initial=0)))
         for text in world.events(memory, turn).text[counts > turn].tolist()
     }
-    return replace(plan, embedder=SaidOnly(plan.embedder, len(messages), frozenset(messages) - used))
+    return replace(plan, embedder=NeededMessages(plan.embedder, len(messages), frozenset(messages) - used))
 
 
 def _needs_others(arm: Arm) -> bool:
