@@ -20,7 +20,8 @@ def check_links(folder: Path) -> None:
         if os.path.commonpath([root, target]) != root:
             raise UsageError(
                 f"{folder / os.path.relpath(link, root)} is a symbolic link that leads out of the folder, to {target}; "
-                "a run holds its own files. If it is yours, put the file or folder itself in its place"
+                "a run holds its own files. Remove the link, and the same command makes again what it replaced; or "
+                "put the file or folder itself in its place"
             )
 
 
