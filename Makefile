@@ -11,16 +11,33 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 2 ? 2 : n > 
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers readme gate bench peers peers-ace soak wheel clean
+.PHONY: help demo test test-fast lint types layers readme gate bench peers peers-ace soak wheel clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.base ## 100 simulated users, 26 weeks, all arms; ends with a table and a page
 	$(BIN)/skg-bench run experiment=assistant_growth profile=demo
 
 test: lint types layers ## all that CI runs: ruff, format, mypy, import-linter, pytest
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak"
+
+# Of each room what simulates nothing and starts no command; a test holds the list against the rooms.
+FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/runfolder tests/skillbook \
+  tests/analysis/statistics tests/analysis/counts tests/analysis/summary/test_regret.py \
+  tests/analysis/comparison/test_claims.py tests/analysis/comparison/test_flips.py \
+  tests/analysis/gate/test_against.py tests/analysis/gate/test_baseline.py tests/report/test_chart.py \
+  tests/report/test_verdict.py tests/app/test_arms.py tests/app/test_compose.py tests/app/test_help.py \
+  tests/app/test_parameters.py tests/assistant/pipeline/test_stack.py tests/curator tests/embedder/test_hashing.py \
+  tests/embedder/test_precomputed.py tests/engine/test_labels.py tests/engine/test_pieces.py \
+  tests/engine/test_vectors.py tests/launcher/test_local.py tests/llm/test_endpoint_parameters.py \
+  tests/llm/test_simulated.py tests/policy/test_policies.py tests/policy/test_softmax.py tests/policy/test_thompson.py \
+  tests/reranker/test_linucb.py tests/reranker/test_mlp.py tests/reranker/test_rerankers.py tests/router \
+  tests/simulator/advice tests/simulator/logs/test_recorded.py tests/simulator/test_order.py \
+  tests/simulator/test_stream.py tests/store/test_bad_days.py tests/tracker/test_events.py tests/tracker/test_trackers.py
+
+test-fast: $(VENV)/.dev ## two minutes, between edits: some tests of each room; no laws, runs, commands, experiments
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not soak" $(FAST)
 
 lint: $(VENV)/.dev ## ruff, whether the code is formatted, and the figures of docs/architecture.md
 	$(BIN)/ruff check .

@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skg_bench.core.domain import Domain
 from skg_bench.runfolder import manifest, shards
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
 
 
 def save(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write a manifest whose identity, if it has one, is that of its content."""
+    """Write a manifest whose identity, if it has one, is that of its content. The domain is *answers* by default."""
+    content = {"domain": Domain("answers").plain(), **content}
     if "identity" in content:
         content = {"compositions": {}, "data": {}, "code": None, "beside": [], **content}
         content["identity"] = manifest.identity_of(content)

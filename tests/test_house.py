@@ -85,10 +85,24 @@ def test_ci_is_a_strict_executable_script_that_calls_make_test() -> None:
     assert text.rstrip().endswith("make test")
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "gate", "bench", "soak", "wheel", "clean"])
+@pytest.mark.parametrize("target", ["demo", "test", "test-fast", "gate", "bench", "soak", "wheel", "clean"])
 def test_make_help_lists_every_target(target: str) -> None:
     done = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert re.search(rf"^make {target} +\S", done.stdout, re.MULTILINE)
+
+
+def test_the_fast_tests_are_some_of_each_room() -> None:
+    listed = re.search(r"^FAST := ((?:.*\\\n)*.*)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert listed
+    names = [name for name in listed[1].split() if name != "\\"]
+    assert [name for name in names if not (ROOT / name).exists()] == []
+    package = ROOT / "skg_bench"
+    rooms = {
+        file.parent.relative_to(package) for pattern in ("*", "analysis/*") for file in package.glob(f"{pattern}/*.py")
+    }
+    homes = {"analysis": "tests/analysis/", "analysis/report": "tests/report"}
+    wanted = [homes.get(room.as_posix(), f"tests/{room.as_posix()}") for room in sorted(rooms)]
+    assert [room for room in wanted if not any(name.startswith(room) for name in names)] == []
 
 
 def test_a_wheel_carries_configuration_data_and_experiments_and_runs_without_the_checkout(tmp_path: Path) -> None:

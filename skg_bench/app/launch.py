@@ -15,6 +15,7 @@ from skg_bench.app.arms import arms
 from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
+from skg_bench.app.domains import check_domain
 from skg_bench.app.failures import Naming
 from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.prepared_run import PreparedRun, manifest_fields, run_key_of, state_of
@@ -58,6 +59,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     """
     root = composed.root
     simulator, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
+    check_domain(simulator.domain)
     root = {**root, **_sizes(root, replay(simulator))}
     composed, salt = replace(composed, root=root), salts.given(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))

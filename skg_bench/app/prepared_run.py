@@ -13,7 +13,6 @@ from skg_bench.app import salts
 from skg_bench.app.compose import Composed
 from skg_bench.app.run_identity import described, differences, versions
 from skg_bench.app.salts import PUBLIC, Salt
-from skg_bench.core.advice import Advised
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
@@ -150,7 +149,7 @@ def manifest_fields(job: PreparedRun) -> dict[str, Any]:
         "changed": list(job.composed.changed),
         **described(root, job.composed.arms, job.data),
         "stream": job.plan.simulator.stream,
-        "advice": isinstance(job.plan.simulator, Advised),
+        "domain": job.plan.simulator.domain.plain(),
         **({} if log is None else {"log": asdict(log.record)}),
         **({} if published is None else {"corpus": published}),
     }

@@ -30,7 +30,7 @@ OF_A_LOG = ("hit_rate", "wrong_lower", "wrong_upper", "rated_share", "rated_ok",
 def arms(screen: Console, summary: Summary) -> None:
     """One row an arm: utility against the reference with the interval for new requests, verdict, figures."""
     reference, metrics = summary.reference, summary.metrics
-    names = OF_ADVICE if summary.advised else SHOWN
+    names: tuple[str, ...] = (*(OF_ADVICE if summary.advised else SHOWN), *summary.own)
     if summary.log is not None:
         names = tuple(
             m for m in OF_A_LOG if any(arm_figures[m].mean is not None for arm_figures in summary.arms.values())

@@ -1,16 +1,16 @@
-"""Worlds in which skills are advice: what users do about it, what it was worth, and what they say of it later.
+"""Worlds in which skills are advice: what users do about it, and what they say of it later.
 
 An assistant steps in before a purchase with a strategy of the user's skillbook, or with a generic question. What comes
 of it is an outcome and no answer (Pause's Guardian). Which tier a trigger has is a declared rule, known to everybody.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from skg_bench.core.content import Content
 from skg_bench.core.grid import F64, I32, Bool
 
+ADVICE = "advice"  # name of the domain
 OUTCOMES = (
     "accepted", "overridden", "wait", "abandoned", "auto_approved", "break_glass", "timeout", "wizard_bookmark",
     "wizard_abandoned",
@@ -24,20 +24,6 @@ WORTH_IT, REGRET_IT, NOT_SURE = range(len(SATISFACTIONS))
 TIERS = ("analyst", "negotiator", "therapist")
 """The analyst approves, the negotiator offers savings, the therapist adds friction."""
 ANALYST, NEGOTIATOR, THERAPIST = range(len(TIERS))
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of advice, `[B]` each. Truth, but for `code`, `tier` and `silent`."""
-
-    code: I32  # index into OUTCOMES
-    tier: I32  # index into TIERS
-    silent: Bool  # nothing was said: no model was called, and no skill served
-    wanted: Bool  # does the user really want the purchase?
-    worth: F64  # what the turn was worth to the user, before cost and waiting
-    expected: F64  # what it was worth on average, in the user's mood
-    fresh: F64  # the same for a user without a mood
-    best: F64  # the same of the best that can be said
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from skg_bench.core.advice import Outcome
+from skg_bench.core.domain import Domain
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 
@@ -214,7 +214,8 @@ class Response:
     answer: I32  # handle of the answer that was given
     feedback: Feedback
     execution: Execution | None = None  # None: no procedure was run
-    outcome: Outcome | None = None  # None: skills are no advice in this world
+    silent: Bool | None = None  # nothing was said: no model was called, and no skill served; None: nowhere
+    outcome: Any = None  # frozen dataclass with the fields of the domain's outcome; None: the domain has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,11 @@ class World(Protocol[S]):
         """`exogenous`: events and reactions are functions of the turn alone. `stateful`: the events are the same for
         every arm, reactions depend on what was done to the user before. `reactive`: events may change too.
         """
+        ...
+
+    @property
+    def domain(self) -> Domain:
+        """Feedback, outcome and metrics of the world, as a value."""
         ...
 
     @property

@@ -76,9 +76,8 @@ class Setting:
     def labels(self, reasons: Sequence[str]) -> Labels:
         """Dictionaries for the logs of arms whose curators have these reasons."""
         messages, names, intents, types = self._words
-        kinds = self.world.kinds if isinstance(self.world, Advised) else ()
-        given, strategies = (pa.array(list(words), pa.string()) for words in (reasons, kinds))
-        return Labels(self.texts, messages, names, intents, types, given, strategies, replay(self.world))
+        given = pa.array(list(reasons), pa.string())
+        return Labels(self.texts, messages, names, intents, types, given, self.world.domain, replay(self.world))
 
 
 @dataclass(frozen=True, slots=True)

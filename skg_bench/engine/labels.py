@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.core.content import NAMES, Content
+from skg_bench.core.domain import Domain, OutcomeField
 from skg_bench.core.grid import I32, U64
 from skg_bench.core.record import Replay
 from skg_bench.core.texts import Texts
@@ -23,7 +24,7 @@ class Labels:
     intents: pa.Array
     types: pa.Array
     reasons: pa.Array
-    kinds: pa.Array  # of strategies, where skills are advice
+    domain: Domain
     log: Replay | None = None  # that is replayed
 
     def message(self, text: I32) -> pa.DictionaryArray:
@@ -47,6 +48,19 @@ class Labels:
     def plain(self, text: I32) -> pa.DictionaryArray:
         """The same of texts that nobody's words can be in, which no log hides."""
         return _words_of(text, self.texts.read)
+
+    def feedback(self, kind: I32, value: I32) -> dict[str, pa.Array]:
+        """Kinds of feedback and what each says, `[n]` each, in words."""
+        levels = self.domain.feedback()
+        first = np.cumsum([0, *map(len, levels.values())])
+        words = pa.array([level for each in levels.values() for level in each])
+        return {"kind": encoded(kind, pa.array(list(levels))), "value": encoded(first[kind] + value, words)}
+
+    def outcome(self, each: OutcomeField, values: np.ndarray) -> pa.Array:
+        """A field of the domain's outcome as a column of the turn log."""
+        if each.stored == "words":
+            return encoded(values, pa.array(list(each.levels), pa.string()))
+        return pa.array(values, mask=np.isnan(values)) if each.stored == "float" else pa.array(values)
 
     def _text(self, text: I32, first: int, words: pa.Array) -> pa.DictionaryArray:
         """Column of texts, in order of words if others are among them: ids depend on the process's past."""

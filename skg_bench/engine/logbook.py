@@ -1,6 +1,6 @@
 """The logs of one cohort under one arm: filled step by step, then made tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Protocol
 
@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.core.advice import OUTCOMES, TIERS
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, TAG_RATINGS, TAKEN_BACK, Batch
-from skg_bench.core.feedback import KINDS, Feedback
+from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.learning import COURSE_COUNTS, RESULTS, Course, Jobs
 from skg_bench.core.types import CAUSES, RATINGS
@@ -23,9 +22,7 @@ from skg_bench.runfolder.shards import LogName
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
 _SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed", "silent")
-_WORTHS = ("worth", "worth_expected", "worth_fresh", "worth_book", "worth_best")
-_LEVELS = tuple(level for levels in KINDS.values() for level in levels)
-_FIRST_LEVEL = np.cumsum([0, *(len(levels) for levels in KINDS.values())])
+_HELD: Mapping[str, type[np.generic]] = {"words": np.int32, "bool": np.bool_, "int": np.int32, "float": np.float64}
 
 
 class TurnWriter(Protocol):
@@ -99,8 +96,7 @@ class Logbook:
             "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "answer_correct": table(np.int8),
-            "cause": table(np.int8), "tier": table(np.int8), "outcome": table(np.int8), "wanted": table(np.bool_),
-            "strategy": table(np.int8), **{name: table(np.float64) for name in _WORTHS},
+            "cause": table(np.int8), **{each.name: table(_HELD[each.stored]) for each in labels.domain.outcome},
         }  # fmt: skip
         return cls(arm, seed, user, n, top_k, labels, start, columns, [], [], [])
 
@@ -222,18 +218,12 @@ class Logbook:
             "request_type": encoded(flat("request_type"), labels.types),
             "answerable": pa.array(flat("answerable"), mask=flat("answerable") < 0),
         }
-        if "outcome" in self.filled:
-            values |= {
-                "tier": encoded(flat("tier"), pa.array(TIERS)),
-                "outcome": encoded(flat("outcome"), pa.array(OUTCOMES)),
-                "strategy": encoded(flat("strategy"), labels.kinds),
-                **{name: pa.array(flat(name), mask=np.isnan(flat(name))) for name in _WORTHS},
-            }
+        values |= {each.name: labels.outcome(each, flat(each.name)) for each in labels.domain.outcome}
         if labels.log is not None:
             source = flat("source_turn")
             stored = np.where(source >= 0, self.columns["event"][self.start[np.maximum(source, 0)] + row], -1)
             values |= labels.log.logged(user, flat("event"), stored.astype(np.int32))
-        wanted = schema.turns(self.top_k)
+        wanted = schema.turns(self.top_k, labels.domain.outcome)
         empty = self.columns.keys() - self.filled if len(row) else set()
         empty |= {field.name for field in schema.LOGGED} - values.keys()
         values |= {name: _nulls(wanted.field(name).type, len(row)) for name in empty & set(wanted.names)}
@@ -268,12 +258,12 @@ class Logbook:
 
     def _learning_table(self) -> pa.Table:
         flat, labels = _gather(self.jobs, self.user), self.labels
-        n = len(flat["row"])
+        n, trigger = len(flat["row"]), labels.feedback(flat["kind"], flat["value"])
         values = {
             "arm": encoded(np.zeros(n, np.int32), pa.array([self.arm])),
             "user": self.user[flat["row"]],
-            "channel": encoded(flat["kind"], pa.array(list(KINDS))),
-            "value": encoded(_FIRST_LEVEL[flat["kind"]] + flat["value"], pa.array(_LEVELS)),
+            "channel": trigger["kind"],
+            "value": trigger["value"],
             **{name: _stamp(flat[name] + 1000 * EPOCH) for name in ("start", "end")},
             **{name: pa.array(flat[name].astype(np.int32), mask=flat[name] < 0) for name in COURSE_COUNTS},
             "result": encoded(flat["result"], pa.array(RESULTS)),
@@ -293,8 +283,7 @@ class Logbook:
             "time": _time(flat["time"]),
             "known_at": _time(flat["known_at"]),
             "skill": flat["skill"],
-            "kind": encoded(flat["kind"], pa.array(list(KINDS))),
-            "value": encoded(_FIRST_LEVEL[flat["kind"]] + flat["value"], pa.array(_LEVELS)),
+            **self.labels.feedback(flat["kind"], flat["value"]),
         }
         return pa.table([pa.array(values[f.name], f.type) for f in schema.FEEDBACK], schema=schema.FEEDBACK)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.advice import Advised, Outcome
+from skg_bench.core.advice import Advised
 from skg_bench.core.assistant import Worth
 from skg_bench.core.content import Contents
 from skg_bench.core.grid import F64, I32, U64, Bool
@@ -38,13 +38,3 @@ class Reading:
 
     def _worth(self, users: Any, event: Event, keys: U64) -> F64:
         return self._world.worth(users, event, *self.about(keys))
-
-
-def columns(outcome: Outcome, about: I32, book: F64 | None) -> dict[str, np.ndarray]:
-    """Those of the turn log, `[B]` each; `about`: what the served skill is really about; `book`: see Ensemble.best."""
-    nothing = np.full(len(about), np.nan)
-    return {
-        "tier": outcome.tier, "outcome": outcome.code, "wanted": outcome.wanted, "strategy": about,
-        "worth": outcome.worth, "worth_expected": outcome.expected, "worth_fresh": outcome.fresh,
-        "worth_book": nothing if book is None else book, "worth_best": outcome.best,
-    }  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, draw, key, word
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Stream, Supposing, World
@@ -57,6 +58,11 @@ class Relabelled:
     def stream(self) -> Stream:
         """As it is."""
         return self.simulator.stream
+
+    @property
+    def domain(self) -> Domain:
+        """As it is."""
+        return self.simulator.domain
 
     @cached_property
     def messages(self) -> Sequence[str]:

@@ -38,7 +38,7 @@ from skg_bench.engine.comparing import JUDGE, AgreementJudge
 from skg_bench.engine.costs import executed, total, unless_silent, without_calls
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
-from skg_bench.engine.reading import Reading, columns
+from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import References
 
 _TURN_PURPOSES = (
@@ -119,7 +119,6 @@ class Answered:
     how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED or SILENT
     cost: Completions
     response: Response
-    about: I32 | None = None  # what the served skill is really about, -1: no skill; None: skills are no advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +158,9 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     cause = _of_execution(cause, outcome.response.execution)
     jobs = scene.assistant.jobs(state.memory)
     values = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
-    if outcome.response.outcome is not None and outcome.about is not None:
-        values |= columns(outcome.response.outcome, outcome.about, best)
+    values |= scene.world.domain.columns(outcome.response.outcome)
+    if best is not None:
+        values["worth_book"] = best
     log.turn(t, **{**values, **scene.assistant.columns(state.memory)})
     for ended, course in scene.assistant.ended(state.memory):
         log.learning(t, ended, turn.event.time, course)
@@ -241,9 +241,8 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with by(llm):
         check_spent(called, turn.rows)
-    if response.outcome is not None:
-        reply, how, cost = unless_silent(reply, how, called, response.outcome.silent)
-        about = None if about is None else np.where(response.outcome.silent, -1, about).astype(np.int32)
+    if response.silent is not None:
+        reply, how, cost = unless_silent(reply, how, called, response.silent)
     elif response.execution is None:
         cost = without_calls(called, how == STORED, state.arm.hit_latency_ms)
     else:
@@ -254,7 +253,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         cost = replace(cost, cost_usd=cost.cost_usd + paid)
     minted = response.answer >= 0
     state.given[turn.rows[minted], response.answer[minted]] = True
-    return Answered(reply, how, cost if reply.cost is None else total(cost, reply.cost), response, about)
+    return Answered(reply, how, cost if reply.cost is None else total(cost, reply.cost), response)
 
 
 def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> None:
@@ -343,8 +342,8 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 
 def _unserved(response: Response) -> Bool | None:
     """Where no skill served after all; None: nowhere."""
-    if response.outcome is not None:
-        return response.outcome.silent
+    if response.silent is not None:
+        return response.silent
     return None if response.execution is None else response.execution.failed
 
 

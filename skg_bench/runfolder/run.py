@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skg_bench.core.domain import Domain, domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file, table_of
 from skg_bench.core.shapes import shaped
@@ -73,6 +74,12 @@ class Run:
         """The resolved configuration."""
         config: dict[str, Any] = self.manifest["config"]
         return config
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Feedback, outcome and metrics of the run's world."""
+        domain: Domain = domain_of(self.manifest)
+        return domain
 
     @property
     def arms(self) -> list[str]:
@@ -149,6 +156,9 @@ class Run:
         """Identity that the shards of this run carry."""
         return run_key(self.manifest)
 
+    def _schema(self, log: LogName) -> pa.Schema:
+        return schema.turns(1, self.domain.outcome) if log == "turns" else _SCHEMAS[log]
+
     def _verify(self, log: LogName, arm: str, number: int) -> Path:
         """The file of a shard, which is whole and belongs here."""
         shards.belonging(self.path, self.key, log, arm, number)
@@ -171,7 +181,7 @@ class Run:
             file = self._verify(log, arm, number)
             try:
                 tables.append(table_of(file, wanted, filters))
-                _check(tables[-1], log, file)
+                _check(tables[-1], self._schema(log), file)
             except (pa.ArrowException, OSError, *FAULTS) as error:
                 reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
                 raise UsageError(f"{file} is torn or unreadable ({reason}); {shards.AGAIN}") from error
@@ -195,17 +205,17 @@ class Run:
 
 
 _SCHEMAS: Mapping[str, pa.Schema] = {
-    "turns": schema.turns(1), "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING,
+    "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING,
 }  # fmt: skip
 
 
-def _check(table: pa.Table, log: LogName, file: Path) -> None:
+def _check(table: pa.Table, wanted: pa.Schema, file: Path) -> None:
     """Raises UsageError for columns that are not of the kind that the log has, and rows that are nobody's."""
     if any(name not in table.column_names or table[name].null_count for name in ("user", "turn")):
         raise UsageError(f"{file} has rows without user and turn; {shards.AGAIN}")
     for field in table.schema:
-        at = _SCHEMAS[log].get_field_index(field.name)
-        kind, known = field.type, _SCHEMAS[log].field(at).type if at >= 0 else field.type
+        at = wanted.get_field_index(field.name)
+        kind, known = field.type, wanted.field(at).type if at >= 0 else field.type
         if kind != known and not (pa.types.is_fixed_size_list(kind) and kind.value_type == known.value_type):
             raise UsageError(f"{file} has a column {field.name} of {kind}, and {known} is needed; {shards.AGAIN}")
 

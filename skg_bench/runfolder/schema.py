@@ -1,25 +1,29 @@
-"""Arrow schemas of a run directory, version 9. Columns marked `truth` are never shown to an arm.
+"""Arrow schemas of a run directory, version 10. Columns marked `truth` are never shown to an arm.
 
 Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a kind;
 version 4 added to the updates what skills say; version 5 added learning jobs, and to the turns what these cost;
 version 6 added to the turns what came of advice, to the updates the turn that was learned from;
 version 7 added to learning jobs what other jobs wrote meanwhile; version 8 added to the turns what a replayed log says
 of them, columns that are null where users are simulated; version 9 made shards a fixed partition that carries digests
-(runfolder/shards.py). Where a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are
-null for an assistant that fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes
-it as whole numbers: that such an assistant answered itself is what `fallback_to_llm` says.
+(runfolder/shards.py); version 10 has columns of an outcome only where the domain has one (core/domain.py). Where a run
+replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an assistant that fills
+none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole numbers: that such an
+assistant answered itself is what `fallback_to_llm` says.
 """
+
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from skg_bench.core.advice import OUTCOMES, TIERS
 from skg_bench.core.batch import TAG_RATINGS
+from skg_bench.core.domain import OutcomeField
 from skg_bench.core.feedback import KINDS
 from skg_bench.core.learning import RESULTS
 from skg_bench.core.types import CAUSES
 
-VERSION = 9
+VERSION = 10
 _WORD = pa.dictionary(pa.int32(), pa.string())
+_STORED = {"words": _WORD, "bool": pa.bool_(), "int": pa.int32(), "float": pa.float64()}
 
 
 def _field(name: str, kind: pa.DataType, what: str, *, nullable: bool = False, truth: bool = False) -> pa.Field:
@@ -28,6 +32,11 @@ def _field(name: str, kind: pa.DataType, what: str, *, nullable: bool = False, t
 
 def _schema(*fields: pa.Field) -> pa.Schema:
     return pa.schema(fields, {"skg_bench_schema": str(VERSION)})
+
+
+def _of_outcome(each: OutcomeField) -> pa.Field:
+    unit = f", {each.unit}" if each.unit else ""
+    return _field(each.name, _STORED[each.stored], f"{each.says}{unit}", nullable=True, truth=each.truth)
 
 
 LOGGED = (
@@ -58,8 +67,8 @@ LOGGED = (
 """What a log that is replayed says of its turns, the last columns of the turn log."""
 
 
-def turns(top_k: int) -> pa.Schema:
-    """One row a turn; the names of the SKG paper's signal table (section 2.4) come first."""
+def turns(top_k: int, outcome: Sequence[OutcomeField] = ()) -> pa.Schema:
+    """One row a turn; the names of the SKG paper's signal table (section 2.4) come first. `outcome`: of the domain."""
     scores = pa.list_(pa.float32(), top_k)
     return _schema(
         _field("user_msg_id", pa.string(), "u<user>-t<turn>"),
@@ -102,8 +111,7 @@ def turns(top_k: int) -> pa.Schema:
         ),
         _field("offer", _WORD, "reaction to an offer to capture: accepted, badly_named, declined", nullable=True),
         _field("agrees", pa.bool_(), "a judge: the LLM said what a skill would; null: not compared", nullable=True),
-        _field("tier", _WORD, f"of advice: {', '.join(TIERS)}; null: skills are no advice", nullable=True),
-        _field("outcome", _WORD, f"what the user did about advice: {', '.join(OUTCOMES)}", nullable=True),
+        *(_of_outcome(each) for each in outcome if not each.truth),
         _field("tokens_in", pa.int32(), ""),
         _field("tokens_out", pa.int32(), ""),
         _field("cost_usd", pa.float64(), "metered, USD"),
@@ -149,15 +157,7 @@ def turns(top_k: int) -> pa.Schema:
             "a repeat forced by the corpus: all wordings were said, or a one-off again",
             truth=True,
         ),
-        _field("wanted", pa.bool_(), "of advice: the user really wants the purchase", nullable=True, truth=True),
-        _field(
-            "strategy", _WORD, "what the served skill is really about; null: no skill served", nullable=True, truth=True
-        ),
-        _field("worth", pa.float64(), "to the user, before cost and waiting", nullable=True, truth=True),
-        _field("worth_expected", pa.float64(), "the same on average", nullable=True, truth=True),
-        _field("worth_fresh", pa.float64(), "on average, for a user without a mood", nullable=True, truth=True),
-        _field("worth_book", pa.float64(), "of the best in the user's book, without a mood", nullable=True, truth=True),
-        _field("worth_best", pa.float64(), "of the best that can be said, without a mood", nullable=True, truth=True),
+        *(_of_outcome(each) for each in outcome if each.truth),
         *LOGGED,
     )
 
@@ -235,6 +235,6 @@ FEEDBACK = _schema(
     _field("time", pa.timestamp("ms"), "time of that turn"),
     _field("known_at", pa.timestamp("ms"), "when it became known"),
     _field("skill", pa.int32(), "the skill that answered, -1: the LLM did, or an assistant without skills"),
-    _field("kind", _WORD, f"channel: {', '.join(KINDS)}"),
+    _field("kind", _WORD, f"channel: {', '.join(KINDS)}; and those of the domain"),
     _field("value", _WORD, f"what was said: {'; '.join(', '.join(levels) for levels in KINDS.values())}"),
 )

@@ -16,7 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from skg_bench.core import draws
+from skg_bench.core.advice import ADVICE
 from skg_bench.core.content import NAMES
+from skg_bench.core.domain import Domain
 from skg_bench.core.grid import I32
 from skg_bench.core.temporary import private, temporary
 from skg_bench.runfolder.run import Run
@@ -39,8 +41,7 @@ _METADATA = (
     "arm", "user", "turn", "max_sim", "skill_score", "propensity", "explored", "tokens_in", "tokens_out", "cost_usd",
     "latency_ms", "book_size", "book_version", "answer_correct", "skill_correct", "intent", "request_type",
 )  # fmt: skip
-_TRUTH = ("wanted", "strategy", "worth", "worth_expected", "worth_fresh", "worth_book", "worth_best")
-_READ = ("message", "fallback_to_llm", "time", "skill", "book_hash", "tier", "outcome", *_OUTPUT, *_METADATA, *_TRUTH)
+_READ = ("message", "fallback_to_llm", "time", "skill", "book_hash", *_OUTPUT, *_METADATA)
 _LOGGED = tuple(field.name for field in LOGGED)
 _AT_ONCE = 64  # users whose rows are in memory
 
@@ -97,8 +98,8 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
     """Bodies of traces: each turn, and what was learned from it, by user and turn."""
     for first in range(0, len(users), _AT_ONCE):
         some = [int(user) for user in users[first : first + _AT_ONCE]]
-        more = ("shortlist",) if run.manifest.get("advice") else _LOGGED if run.manifest.get("log") else ()
-        columns = (*_READ, *more)
+        more = ("shortlist",) if run.domain.name == ADVICE else _LOGGED if run.manifest.get("log") else ()
+        columns = (*_READ, *(each.name for each in run.domain.outcome), *more)
         tables = run.turns(arm, columns, some), run.updates(arm, None, some), run.learning(arm, None, some)
         turns, updates, jobs = (table.to_pylist() for table in tables)
         for row in [*turns, *updates, *jobs]:
@@ -113,21 +114,21 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
             for log in (turns, updates, jobs)
         )
         for user in some:
-            yield from _life(lives.get(user, []), steps.get(user, []), attempts.get(user, []))
+            yield from _life(run.domain, lives.get(user, []), steps.get(user, []), attempts.get(user, []))
 
 
-def _life(turns: Sequence[Row], updates: Sequence[Row], jobs: Sequence[Row]) -> Iterator[Row]:
+def _life(domain: Domain, turns: Sequence[Row], updates: Sequence[Row], jobs: Sequence[Row]) -> Iterator[Row]:
     """Events of one user: books that were given first, then turn by turn."""
     steps = _by_turn(updates)
     attempts = _by_turn(jobs)
-    outcomes = {row["turn"]: row["outcome"] for row in turns}
+    outcomes = {row["turn"]: row.get("outcome") for row in turns}
     contents: dict[int, Row] = {}  # by skill, what it says
     skills = 0
     begun = [(turn, steps[turn][0]) for turn in sorted(steps) if turn < 0]
     for turn, row in [*begun, *((row["turn"], row) for row in turns)]:
         operations, tried = steps.get(turn, []), attempts.get(turn, [])
         if turn >= 0:
-            yield _turn(row, contents.get(row["skill"]))
+            yield _turn(domain, row, contents.get(row["skill"]))
         for job in tried:
             yield learning.reflection(job)
             if job["channel"] == "satisfaction":
@@ -148,7 +149,7 @@ def _plain(value: float) -> float | None:
     return round(value, 6) if isfinite(value) else None
 
 
-def _turn(row: Row, content: Row | None) -> Row:
+def _turn(domain: Domain, row: Row, content: Row | None) -> Row:
     """Event of a turn: what somebody brought, what was done, what the served skill says; advice has Pause's names."""
     hit, right = not row["fallback_to_llm"], row["answer_correct"]
     verdict = [] if right is None else ["right" if right else "wrong"]
@@ -162,7 +163,10 @@ def _turn(row: Row, content: Row | None) -> Row:
     if "logged_row" in row:
         known = {name: row[name] for name in _LOGGED if row[name] is not None}
         trace["metadata"] |= {**known, "logged_time": row["logged_time"].isoformat()}
-    if row["outcome"] is None:
+    truth = {each.name: row[each.name] for each in domain.outcome if each.truth}
+    if domain.name != ADVICE:
+        open_fields = {each.name: row[each.name] for each in domain.outcome if not each.truth}
+        trace["metadata"] |= {**open_fields, **({"truth": truth} if truth else {})}
         return trace
     return {
         **trace,
@@ -172,7 +176,7 @@ def _turn(row: Row, content: Row | None) -> Row:
             **trace["metadata"],
             "tier": row["tier"],
             "skill": row["skill"],
-            "truth": {name: row[name] for name in _TRUTH},
+            "truth": truth,
         },
         "tags": [row["arm"], row["tier"], row["outcome"], "strategy" if hit else row["serving"]],
     }

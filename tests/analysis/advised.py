@@ -17,6 +17,7 @@ import pyarrow as pa
 from skg_bench.core.content import Content
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
+from skg_bench.simulator.advice.outcome import advice
 from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
 from tests.runs import save, write_logs
 
@@ -59,6 +60,7 @@ class Purchase:
 
 
 Users = Sequence[Sequence[Purchase]]
+ADVISED = advice(["delay"])
 
 
 def make_advice_run(
@@ -79,7 +81,7 @@ def make_advice_run(
         for user, purchases in enumerate(users):
             _life(logs, arm, user, purchases, seeds=seeds)
         kinds = {
-            "turns": schema.turns(TOP_K), "updates": schema.UPDATES, "feedback": schema.FEEDBACK,
+            "turns": schema.turns(TOP_K, ADVISED.outcome), "updates": schema.UPDATES, "feedback": schema.FEEDBACK,
             "learning": schema.LEARNING,
         }  # fmt: skip
         tables[arm] = {log: pa.Table.from_pylist(rows, schema=kinds[log]) for log, rows in logs.items()}
@@ -90,7 +92,8 @@ def make_advice_run(
         "simulator": {"_target_": "skg_bench.simulator.advice.guardian.Guardian", "blocked": 1.0},
     }  # fmt: skip
     manifest = {
-        "schema": schema.VERSION, "identity": "advice-0", "config": config, "arms": list(arms), "advice": True,
+        "schema": schema.VERSION, "identity": "advice-0", "config": config, "arms": list(arms),
+        "domain": ADVISED.plain(),
         "question": config["question"], "seed": 0, "users": n, "weeks": weeks, "commit": "0" * 40, "dirty": None,
         "versions": {"skg_bench": "0"}, "data": {},
         "compositions": {arm: {**_composition(arm), **components.get(arm, {})} for arm in arms},

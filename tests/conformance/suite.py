@@ -213,6 +213,8 @@ def _root(case: Case, folder: Path) -> Sequence[str]:
         return [worlds.EMBEDDED, *worlds.recorded(folder)[1:], *case.overrides]
     if case.seam in SEAMS_OF_ARMS:
         return worlds.SIMULATED
+    if case.package != "skg_bench":  # a world of a package, with what its own yaml says
+        return [*case.overrides, "embedder=hashing", *_without(worlds.SIMULATED, "simulator")]
     make = worlds.SIMULATORS.get(case.option) if case.seam == "simulator" else None
     return [*case.overrides, *(make(folder) if make else worlds.SIMULATED)]
 

@@ -94,7 +94,7 @@ def carry_out(
         "arms": list(arms),
         "config": root,
         "compositions": arm_configs,
-        "advice": True,
+        "domain": made.simulator.domain.plain(),
         "identity": "0",
     }
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}

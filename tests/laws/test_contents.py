@@ -140,6 +140,7 @@ def test_the_skills_of_a_placebo_say_what_another_skill_was_to_say(advised: Run)
 
 @pytest.mark.req("P38")
 def test_traces_of_learning_hold_what_skills_say(advised: Run) -> None:
+    assert advised.key  # kept, as that of the shards; only then an identity, which names of traces need
     advised.manifest["identity"] = "0"
     clear, _ = events.write(advised, 4, "full")
     operations = [op for op in learned(clear) if op["op"] in ("ADD", "UPDATE")]

@@ -42,7 +42,12 @@ def runs(out: Path, arms: dict[str, list[str]], *more: str, seeds: int = RUNS) -
         folder = out / str(seed)
         folder.mkdir(parents=True)
         known = {"schema": schema.VERSION, "arms": list(arms), "config": {**composed.root, "seed": seed}}
-        known |= {"compositions": composed.arms, "advice": True, "stream": "stateful", "identity": str(seed)}
+        known |= {
+            "compositions": composed.arms,
+            "domain": plan.simulator.domain.plain(),
+            "stream": "stateful",
+            "identity": str(seed),
+        }
         known |= {"question": "", "seed": seed, "users": USERS, "weeks": WEEKS, "data": {}}
         save(folder, known)
         of_seed = replace(plan, seed=seed)

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.app.skillbook.rebuilt import updates
-from skg_bench.core.advice import Outcome
 from skg_bench.core.content import Content
+from skg_bench.core.domain import outcome_fields
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.world import Draws, Event, Response, Served, Supposing, World
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
+from skg_bench.simulator.advice.outcome import Outcome
 from skg_bench.skillbook.skillbook import rebuild
 from tests.laws import shoppers, world
 from tests.laws.worlds_apart import Front, columns
@@ -27,7 +28,7 @@ from tests.processes import await_end, needs_proc
 from tests.processes import workers as workers_of
 
 USERS = 60
-TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
+TRUTH = {f.name for f in schema.turns(5, outcome_fields(Outcome)) if f.metadata[b"truth"] == b"yes"}
 
 
 @pytest.fixture(scope="module")
@@ -153,12 +154,12 @@ class Shown(Front):
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """As behind, and kept."""
         state, response = self.world.respond(state, event, served, draws)
-        outcome = cast("Outcome", response.outcome)
+        did, silent = response.outcome.outcome, cast("Bool", response.silent)
         keys = draws.event.tolist()
         self.said.update({key: [] for key in keys})
         for row, *rest in zip(*(column.tolist() for column in columns(response.feedback)), strict=True):
             self.said[keys[row]].append(tuple(rest))
-        self.done.update(zip(keys, zip(outcome.code.tolist(), outcome.silent.tolist(), strict=True), strict=True))
+        self.done.update(zip(keys, zip(did.tolist(), silent.tolist(), strict=True), strict=True))
         return state, response
 
 
@@ -199,8 +200,8 @@ class LyingOfAdvice(Shown):
             response.feedback, row=row, kind=kind.astype(np.int32), value=value.astype(np.int32), delay=delay
         )
         code, silent = (np.array(column) for column in zip(*(told.done[key] for key in keys), strict=True))
-        outcome = replace(cast("Outcome", response.outcome), code=code.astype(np.int32), silent=silent)
-        return state, replace(response, feedback=feedback, outcome=outcome, quality=2 - response.quality)
+        outcome = replace(response.outcome, outcome=code.astype(np.int32))
+        return state, replace(response, feedback=feedback, outcome=outcome, silent=silent, quality=2 - response.quality)
 
 
 @pytest.mark.parametrize("arm", shoppers.BLIND)

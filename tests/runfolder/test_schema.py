@@ -4,9 +4,11 @@ import pyarrow as pa
 import pytest
 
 from skg_bench.core.batch import OPERATIONS
+from skg_bench.core.domain import outcome_fields
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import OFFERS
 from skg_bench.runfolder import schema
+from skg_bench.simulator.advice.outcome import Outcome
 
 TURNS = schema.turns(5)
 PAPER = {
@@ -40,10 +42,18 @@ def test_satisfaction_is_ok_partial_miss_or_nothing() -> None:
 def test_truth_columns_are_marked_and_no_other() -> None:
     truth = [f.name for f in TURNS if f.metadata[b"truth"] == b"yes"]
     answers = ["skill_correct", "answer_correct", "cause", "intent", "request_type", "answerable", "used_up"]
-    worths = ["worth", "worth_expected", "worth_fresh", "worth_book", "worth_best"]
-    assert truth == [*answers, "wanted", "strategy", *worths, "same_intent"]
+    assert truth == [*answers, "same_intent"]
     for log in (schema.UPDATES, schema.FEEDBACK, schema.LEARNING):
         assert not [f.name for f in log if f.metadata[b"truth"] == b"yes"]
+
+
+def test_an_outcome_has_its_columns_in_its_domain_only() -> None:
+    advised = schema.turns(5, outcome_fields(Outcome))
+    more = [f for f in advised if f.name not in TURNS.names]
+    worths = ["worth", "worth_expected", "worth_fresh", "worth_book", "worth_best"]
+    assert [f.name for f in more if f.metadata[b"truth"] == b"yes"] == ["wanted", "strategy", *worths]
+    assert [f.name for f in more if f.metadata[b"truth"] == b"no"] == ["tier", "outcome"]
+    assert all(f.nullable for f in more)
 
 
 def test_every_log_carries_the_version() -> None:

@@ -25,6 +25,7 @@ from skg_bench.analysis.counts.measure import (
     differences,
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
+from skg_bench.analysis.counts.outcomes import outcome_columns
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
 from skg_bench.analysis.counts.wording import bare, interval, number, rise_or_fall
@@ -139,6 +140,7 @@ def compare(
     groups = by_configuration(runs)
     columns = [*EVENT_COLUMNS, *TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS, *(TOLD_COLUMNS if flips else ())]
     columns += ADVICE_COLUMNS if any(map(is_advised, runs)) else ()
+    columns += [name for run in runs for name in outcome_columns(run)]
     columns += LOGGED_COLUMNS if any(run.manifest.get("log") for run in runs) else ()
     logs = read_once(groups, columns)
     wanted = reference if reference is not None else runs[0].config.get("reference")

@@ -16,7 +16,10 @@ import pyarrow as pa
 
 from skg_bench.analysis.counts.columns import column, says
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
+from skg_bench.analysis.counts.outcomes import outcome_metrics
 from skg_bench.analysis.counts.wording import of_purchases
+from skg_bench.core.advice import ADVICE
+from skg_bench.core.domain import domain_of
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import RunTables
 
@@ -40,7 +43,7 @@ ADVISED = {
 
 def is_advised(run: RunTables) -> bool:
     """Are skills advice in the run's world? Its manifest says so."""
-    return bool(run.manifest.get("advice"))
+    return domain_of(run.manifest).name == ADVICE
 
 
 def advice_counts(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
@@ -72,7 +75,8 @@ def worth_of(table: pa.Table, prices: Utility) -> F64:
 
 def metrics_of(run: RunTables, prices: Utility) -> dict[str, Metric]:
     """All metrics of the world of a run, in the order in which they are shown."""
-    return advice_metrics(prices) if is_advised(run) else metrics(prices)
+    known = advice_metrics(prices) if is_advised(run) else metrics(prices)
+    return known | outcome_metrics(domain_of(run.manifest))
 
 
 def advice_metrics(prices: Utility) -> dict[str, Metric]:

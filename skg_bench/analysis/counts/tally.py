@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, advice_counts, is_advised
 from skg_bench.analysis.counts.columns import Words, coded, column, says, seconds
+from skg_bench.analysis.counts.outcomes import outcome_columns, outcome_counts
 from skg_bench.analysis.statistics.intervals import Cells, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
@@ -195,7 +196,7 @@ def tallies(
     """
     advised = requests.advised
     more = ADVICE_COLUMNS if advised else () if requests.judged else LOGGED_COLUMNS
-    table = kept(run.turns(arm, [*TALLY_COLUMNS, *more]), keep)
+    table = kept(run.turns(arm, [*TALLY_COLUMNS, *more, *outcome_columns(run)]), keep)
     time = seconds(table, "time")
     user, turn = column(table, "user").astype(np.int64), column(table, "turn")
     if len(time) != len(requests) or not (
@@ -226,6 +227,7 @@ def tallies(
         counts |= _logged(table, hit & wrong, (rated > ok, missed), run.manifest["log"]["knows"])
     if advised:
         counts |= {**advice_counts(table), "answered": counts.pop("rated"), "worth_it": counts.pop("ok")}
+    counts |= outcome_counts(run, table)
     book, source = column(table, "book_size").astype(np.float64), column(table, "source_turn")
     del table
     done = [book, source, *(values for values in counts.values() if values is not None)]

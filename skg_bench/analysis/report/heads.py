@@ -92,7 +92,7 @@ def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
     arm_figures, reference = content.arms[arm], content.reference
     other = content.arms.get(reference) if reference not in (None, arm) else None
     tiles = []
-    for metric in OF_ADVICE if content.advised else TILES:
+    for metric in (*(OF_ADVICE if content.advised else TILES), *content.own):
         if metric not in arm_figures or metric not in content.metrics:
             continue
         if content.log is not None and arm_figures[metric].mean is None:

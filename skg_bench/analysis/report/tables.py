@@ -92,6 +92,7 @@ def levels(summary: Summary, looks: Sequence[Look]) -> tuple[list[str], list[Lev
         wanted = OF_ADVICE
     elif summary.log is not None:
         wanted = [m for m in OF_A_LOG if any(_mean(arms[look.arm].get(m)) > float("-inf") for look in looks)]
+    wanted = [*wanted, *summary.own]
     listed = [m for m in wanted if any(m in arms[look.arm] for look in looks) and m in metrics]
     order = sorted(looks, key=lambda look: -_mean(arms[look.arm].get("utility")))
     rows = []

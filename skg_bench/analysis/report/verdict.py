@@ -67,9 +67,25 @@ def findings(summary: Summary, arm: str) -> list[Sentence]:
         sentences += [
             sentence for sentence in (_answers(summary, arm), _kinds(summary, arm), _pays(summary, arm)) if sentence
         ]
-    sentences += [sentence for sentence in (_price(summary, arm),) if sentence]
+    sentences += [sentence for sentence in (_price(summary, arm), *_own(summary, arm)) if sentence]
     sentences += [sentence for sentence in learning_sentences(summary, arm) if sentence.tone != "caution"]
     return _worded(summary, sentences)
+
+
+def _own(summary: Summary, arm: str) -> list[Sentence]:
+    """A sentence for each metric that the domain brings itself."""
+    return [Sentence(_told(summary, arm, name), "plain") for name in summary.own if name in summary.arms[arm]]
+
+
+def _told(summary: Summary, arm: str, name: str) -> str:
+    about, figure = summary.metrics[name], summary.arms[arm][name]
+    says = f"{about.label[:1].upper()}{about.label[1:]} under {code(arm)}: {number(figure.mean, about.unit)}"
+    gap = summary.differences.get(arm, {}).get(name)
+    if gap is None or gap.mean is None:
+        return f"{says}."
+    span = interval(gap.low_new, gap.high_new, about.unit, signed=True)
+    difference = f"{number(gap.mean, about.unit, signed=True)} ({span})"
+    return f"{says}; {difference} against {code(str(summary.reference))}: {gap.verdict}."
 
 
 def cautions(summary: Summary) -> list[Sentence]:

@@ -9,11 +9,12 @@ from typing import Any
 from skg_bench.analysis.counts.metrics import Better, Utility
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure
 from skg_bench.analysis.summary.learning import LearningJobs
+from skg_bench.core.advice import ADVICE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
 from skg_bench.core.shapes import shaped
 
-VERSION = 10
+VERSION = 11
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,14 @@ class Summary:
     saturation: CorpusUse
     totals: Mapping[str, Mapping[str, float | None]]  # arm -> count -> sum over all users
     learning: Mapping[str, LearningJobs]  # by arm; of arms that asked a model
+    domain: str
+    own: Sequence[str]  # metrics that the domain brings itself
     pending_feedback: int  # ratings of all arms that became known only after the end, and were used in nothing
 
     @property
     def advised(self) -> bool:
         """Are skills advice, so that there are outcomes and no answers?"""
-        return "listened" in self.metrics
+        return self.domain == ADVICE
 
     def to_json(self) -> str:
         """The text of the file."""

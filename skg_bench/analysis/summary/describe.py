@@ -18,6 +18,7 @@ from typing import Any
 from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, at_blocked, is_advised, metrics_of
 from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
+from skg_bench.analysis.counts.outcomes import outcome_columns
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.roles import Roles, roles
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
@@ -88,7 +89,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     """The content of `summary.json`, and all curves."""
     advised = is_advised(run)
     more = ADVICE_COLUMNS if advised else LOGGED_COLUMNS if run.manifest.get("log") else ()
-    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *more])
+    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *outcome_columns(run), *more])
     requests, role = events(logs), roles(run)
     utility = _prices(run)
     shown, beyond = metrics_of(run, utility), against_never() if role.never and not advised else {}
@@ -114,6 +115,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
         waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
         ceiling=tables.ceiling, saturation=use,
         totals={arm: {name: digits(total) for name, total in tables.totals[arm].items()} for arm in run.arms},
+        domain=run.domain.name, own=[metric.name for metric in run.domain.metrics],
         learning={arm: jobs for arm in run.arms if (jobs := learning_jobs(run, arm)) is not None},
         pending_feedback=int(sum(total["pending"] for total in tables.totals.values())),
     )  # fmt: skip

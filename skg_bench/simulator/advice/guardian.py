@@ -12,8 +12,9 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from skg_bench.core.advice import AUTO_APPROVED, OVERRIDDEN, WAIT, Outcome
+from skg_bench.core.advice import AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.core.content import Content
+from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, fold, key, normal, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, joined, said
@@ -34,6 +35,7 @@ from skg_bench.core.world import (
 )
 from skg_bench.simulator.advice.afterwards import Afterwards
 from skg_bench.simulator.advice.listening import Listening, PriceList, holds_back
+from skg_bench.simulator.advice.outcome import Outcome, advice
 from skg_bench.simulator.advice.people import Fading, Mood, Purchase, Shoppers
 from skg_bench.simulator.advice.triggers import BANDS, Shopping
 from skg_bench.simulator.order import Order, permuted, random_order
@@ -126,6 +128,11 @@ class Guardian:
             raise UsageError(f"simulator.{name}={getattr(self, name)}, valid is {words}")
 
     # ------------------------------------------------------------------------------------------------- data
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Advice, with the kinds of its strategies."""
+        return advice(self.kinds)
 
     @cached_property
     def table(self) -> Strategies:
@@ -248,14 +255,16 @@ class Guardian:
         held_back, silent = holds_back(code, event.tier), code == AUTO_APPROVED
         content = held_back != event.wanted
         outcome = Outcome(
-            code, event.tier, silent, event.wanted, self._prices.of(code, event.tier, event.wanted),
-            listening.expected(event, logit)[:, 0], listening.expected(event, fresh)[:, 0], self._best(event),
+            event.tier, code, event.wanted, np.where(silent, -1, about).astype(np.int32),
+            self._prices.of(code, event.tier, event.wanted), listening.expected(event, logit)[:, 0],
+            listening.expected(event, fresh)[:, 0], np.full(len(code), np.nan), self._best(event),
         )  # fmt: skip
         waits = np.where(code == WAIT, round(self.wait_hours * 3600), 0)
         later = self._afterwards.said(code, content, event.time, event.turn, state.key, draws.event)
         feedback = joined([said(OUTCOME, code, waits), later])
         quality = np.where(content, RIGHT, WRONG).astype(np.int32)
-        return self._after(state, event, about, code), Response(quality, event.number, feedback, outcome=outcome)
+        response = Response(quality, event.number, feedback, silent=silent, outcome=outcome)
+        return self._after(state, event, about, code), response
 
     def _wear(self, mood: Mood, now: I64, about: I32) -> F64:
         """Loss of logit by habituation and annoyance."""

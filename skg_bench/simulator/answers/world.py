@@ -14,6 +14,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import joined
@@ -90,6 +91,7 @@ class AssistantUsers:
     fatigue: float
     fatigue_half_life_days: float
     stream: Stream = field(default="stateful", init=False)  # offers tire
+    domain: Domain = field(default=Domain("answers"), init=False)
     reaches: ClassVar[Reaches] = {"corpus": Reach(("reads",))}
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import pyarrow as pa
 
+from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, said
 from skg_bench.core.grid import I32, I64, Bool
@@ -55,8 +56,7 @@ from skg_bench.simulator.logs.recorded_rows import FIELDS, INVENTED, SUFFIXES, L
 from skg_bench.simulator.logs.recorded_size import log_size
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
-_NAMELESS = "unnamed"
-_MILLISECONDS = {"ms": 1.0, "s": 1000.0}
+_NAMELESS, _MILLISECONDS = "unnamed", {"ms": 1.0, "s": 1000.0}
 _MANY = 100_000  # rows of a log from which on it is said what reading them takes: some seconds
 _NEVER = np.iinfo(np.int64).max
 
@@ -92,6 +92,7 @@ class Recorded:
     redact: bool
     most_rows: int | None
     stream: Stream = field(default="exogenous", init=False)
+    domain: Domain = field(default=Domain("logs"), init=False)
     reaches: ClassVar[Reaches] = {
         "path": Reach(("reads", "network")),
         **dict.fromkeys(("subset", "split", "columns", "encoding", "separator", "decimal", "latency_unit"), NO_REACH),
@@ -370,10 +371,9 @@ class Recorded:
         """LOGGED: the stored answer is that of the log; WRONG: it was given to another intent, and the two turns share
         no active one; else UNKNOWN.
         """
-        said_of = self._log.answer_of
+        said_of, intent_of = self._log.answer_of, self._log.intent_of
         type_, source = event.type[row], np.where(answer >= 0, state.ledger.type[row, answer], -1)
         same = (said_of[type_] == said_of[source]) & (said_of[type_] >= 0)
-        intent_of = self._log.intent_of
         other = (intent_of[type_] >= 0) & (intent_of[source] >= 0) & ~self._share(type_, source)
         return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from skg_bench.core.advice import ANALYST, Outcome
+from skg_bench.core.advice import ANALYST
 from skg_bench.core.grid import F64
 from skg_bench.simulator.advice.guardian import Guardian
+from skg_bench.simulator.advice.outcome import Outcome
 from skg_bench.simulator.advice.people import Fading
 from tests.simulator.advice.shoppers import advised, guardian, shoppers
 
@@ -17,15 +18,15 @@ def second(world: Guardian, first: int, then: int, *, fresh: bool = False) -> Ou
     """What comes of a second advice after a first one."""
     state = shoppers(world, USERS, 8)
     advised(world, state, 0, first)
-    outcome = advised(world, state, 1, then, fresh=fresh)[0].outcome
-    assert outcome is not None
+    outcome: Outcome = advised(world, state, 1, then, fresh=fresh)[0].outcome
     return outcome
 
 
 def wear(outcome: Outcome) -> F64:
     """What the mood costs of the expected worth of purchases that nobody wants, where something was said."""
-    some = ~outcome.wanted & ~outcome.silent
-    return (outcome.fresh - outcome.expected)[some]
+    some = ~outcome.wanted & (outcome.tier != ANALYST)
+    worn: F64 = (outcome.worth_fresh - outcome.worth_expected)[some]
+    return worn
 
 
 def test_a_kind_wears_off_with_each_use_and_others_do_not() -> None:
@@ -47,13 +48,14 @@ def test_overriding_annoys_whatever_is_said_next() -> None:
     assert stopped is not None
     later = world.events(state, 1).time
     taken = world._wear(state.mood, later, np.full(USERS, 2, np.int32))
-    assert (taken[~stopped.silent] > 0).all()
-    assert (taken[stopped.silent] == 0).all()
+    silent = stopped.tier == ANALYST
+    assert (taken[~silent] > 0).all()
+    assert (taken[silent] == 0).all()
 
 
 def test_with_a_fresh_mood_nothing_is_remembered() -> None:
     for outcome in (second(guardian(), 1, 1, fresh=True), second(guardian(habit=0, annoyance=0), 1, 1)):
-        assert np.array_equal(outcome.fresh, outcome.expected)
+        assert np.array_equal(outcome.worth_fresh, outcome.worth_expected)
 
 
 def test_silence_leaves_no_trace() -> None:

@@ -1,0 +1,32 @@
+"""Outcomes of advice, and the domain that they belong to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skg_bench.core.advice import ADVICE, OUTCOMES, TIERS
+from skg_bench.core.domain import Domain, OutcomeField, outcome_fields, told
+from skg_bench.core.grid import F64, I32, Bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Consequences of advice, `[B]` each."""
+
+    tier: I32 = told(f"of advice: {', '.join(TIERS)}", levels=TIERS, truth=False)
+    outcome: I32 = told(f"what the user did about advice: {', '.join(OUTCOMES)}", levels=OUTCOMES, truth=False)
+    wanted: Bool = told("the user really wants the purchase")
+    strategy: I32 = told("what the served skill is really about, a kind of strategy; null: no skill served")
+    worth: F64 = told("to the user, before cost and waiting", unit="utility")
+    worth_expected: F64 = told("the same on average, in the user's mood", unit="utility")
+    worth_fresh: F64 = told("on average, for a user without a mood", unit="utility")
+    worth_book: F64 = told("of the best in the user's book, without a mood; the engine fills it in", unit="utility")
+    worth_best: F64 = told("of the best that can be said, without a mood", unit="utility")
+
+
+def advice(strategies: Sequence[str]) -> Domain:
+    """The domain of a world with these kinds of strategies; its feedback is among the kinds of core/feedback.py."""
+
+    def named(each: OutcomeField) -> OutcomeField:
+        return replace(each, stored="words", levels=tuple(strategies)) if each.name == "strategy" else each
+
+    return Domain(ADVICE, outcome=tuple(map(named, outcome_fields(Outcome))))

@@ -1,0 +1,159 @@
+"""A world of a package outside, the example of docs/plugins.md: no line of skg_bench knows its words."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skg_bench
+from skg_bench.analysis.counts.advice import ADVISED
+from skg_bench.analysis.counts.outcomes import outcome_metrics
+from skg_bench.analysis.counts.tally import COUNTS, LOGGED
+from skg_bench.app import gate
+from skg_bench.app.domains import check_domain
+from skg_bench.core.domain import Domain, OutcomeField, OutcomeMetric
+from skg_bench.core.errors import UsageError
+from skg_bench.runfolder.run import Run
+from skg_bench.tracker.events import write as write_events
+from tests.app.lab import declare, forget, write
+from tests.app.test_cli import call
+from tests.app.test_extension import example
+from tests.runs import changed
+
+WORLD = ["simulator=errands", "embedder=hashing", "users=30", "weeks=6", "policy.threshold=0.3", "salt=0"]
+ARMS = (
+    "arms={skg: [], exact: [router=exact], forked: [fork=skg@40, policy.threshold=0.9], "
+    "never: [policy=never, curator=none], oracle: [router=oracle, policy=always, curator=oracle]}"
+)
+ROOT = Path(__file__).resolve().parents[2]
+PRICE = OutcomeField("price", "float", (), "paid", "", truth=True)
+COST = OutcomeMetric("paid", "paid", "price", (), "usd", "lower", "Dollars.")
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("errands")
+    for name, text in example().items():
+        write(folder / name, text)
+    declare(folder, "mine")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        forget()
+        yield folder
+    forget()
+
+
+@pytest.fixture(scope="module")
+def run(mine: Path) -> Run:
+    return skg_bench.run([*WORLD, ARMS, "workers=1", f"out={mine / 'run'}"])
+
+
+def test_outcomes_and_feedback_of_its_own_are_in_the_logs(run: Run) -> None:
+    turns = run.turns("skg").to_pandas()
+    assert set(turns["mood"]) == {"calm", "cross"}
+    assert (turns["answer_correct"] == (turns["minutes"] < 20)).all()
+    assert turns["minutes"].between(5, 55).all()
+    said = run.feedback("skg").to_pandas().groupby("kind", observed=True)["value"].agg(set)
+    assert said["doorstep"] == {"thanks", "grumbles"}
+    assert said["rating"] == {"ok", "miss"}
+    assert "tier" not in turns
+
+
+def test_metrics_of_its_own_are_compared(run: Run) -> None:
+    rows = {(row.arm, row.metric.name): row for row in skg_bench.compare(run, reference="never").rows}
+    better = rows["oracle", "minutes"]
+    turns = {arm: run.turns(arm, ["minutes", "mood"]).to_pandas() for arm in ("oracle", "never")}
+    gap = turns["oracle"]["minutes"].mean() - turns["never"]["minutes"].mean()
+    assert better.difference.estimate.mean == pytest.approx(gap)
+    assert better.difference.verdict == "better"
+    assert rows["oracle", "cross"].mean == pytest.approx((turns["oracle"]["mood"] == "cross").mean())
+
+
+def test_the_page_and_the_terminal_say_them(run: Run) -> None:
+    page = (run.path / "report.html").read_text("utf-8")
+    assert re.search(r"Minutes to the door under <code>oracle</code>: 10\.\d; -\d\.\d \(.*?\) against "
+                     r"<code>never</code>: better", page.replace("−", "-"))  # fmt: skip
+    assert "Minutes until it was there." in page
+    code, out, _ = call("report", str(run.path))
+    assert code == 0
+    code, out, _ = call("run", *WORLD, ARMS, f"out={run.path}")
+    assert code == 0
+    assert "minutes to the" in out
+
+
+def test_processes_and_a_stop_change_no_bit(run: Run, mine: Path) -> None:
+    again = skg_bench.run([*WORLD, ARMS, "workers=1", "cohort=7", f"out={mine / 'again'}"])
+    for arm in run.arms:
+        for log in ("turns", "feedback", "updates"):
+            one, other = (getattr(each, log)(arm) for each in (run, again))
+            assert one.equals(other), (arm, log)
+    (again.path / "turns" / "skg.0000000.parquet").unlink()
+    mended = skg_bench.run([*WORLD, ARMS, "workers=1", f"out={again.path}"])
+    assert mended.turns("skg").equals(run.turns("skg"))
+    forked = run.turns("forked").to_pandas()
+    alike = run.turns("skg").to_pandas()["minutes"].to_numpy() == forked["minutes"].to_numpy()
+    assert alike[forked["turn"] < 40].all()
+    assert not alike[forked["turn"] >= 40].all()
+
+
+def test_the_gate_holds_it(run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "uncommitted", list)
+    file = str(mine / "baseline.json")
+    run = changed(Run(shutil.copytree(run.path, mine / "gated")), commit="0" * 40, dirty=None)
+    code, out, err = call("gate", "--baseline", file, "--update", "--arm", "exact", "--unproven", str(run.path))
+    assert code == 0, out + err
+    code, out, err = call("gate", "--baseline", file, "--unproven", str(run.path))
+    assert code == 0, out + err
+    assert "the same bits" in out
+
+
+def test_a_reader_needs_no_module_of_the_world(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "mine"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mine", None)
+    assert np.isfinite(skg_bench.compare(Run(run.path), reference="never").rows[0].mean)
+
+
+def test_traces_hold_its_outcome_and_what_is_true_apart(run: Run, mine: Path) -> None:
+    copy = Run(shutil.copytree(run.path, mine / "traced"))
+    file, lines = write_events(copy, 2, None)
+    traces = [json.loads(line)["trace"] for line in file.read_text("utf-8").splitlines()]
+    turns = [trace["metadata"] for trace in traces if "minutes" in trace["metadata"]]
+    assert len(turns) == 2 * 120 * len(run.arms) < lines
+    assert {about["truth"]["mood"] for about in turns} == {"calm", "cross"}
+    assert all("mood" not in about for about in turns)
+
+
+def test_no_file_of_ours_knows_its_words() -> None:
+    ours = [*(ROOT / "skg_bench").rglob("*.py"), *(ROOT / "conf").rglob("*.yaml")]
+    assert not [file for file in ours if re.search(r"\b(errands?|doorstep|grumbles)\b", file.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize(
+    ("domain", "says"),
+    [
+        (
+            Domain("d", outcome=(PRICE,), metrics=(replace(COST, name="utility"),)),
+            "metric 'utility' has the name of one",
+        ),
+        (
+            Domain("d", outcome=(PRICE,), metrics=(replace(COST, name="pays_by"),)),
+            "metric 'pays_by' has the name of one",
+        ),
+        (Domain("d", outcome=(replace(PRICE, name="answer_correct"),)), "field of the outcome 'answer_correct' has"),
+    ],
+)
+def test_a_domain_stands_in_for_nothing_of_ours(domain: Domain, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        check_domain(domain)
+
+
+def test_a_count_of_a_domain_is_none_of_ours() -> None:
+    metric = outcome_metrics(Domain("d", outcome=(PRICE,), metrics=(replace(COST, name="hit"),)))["hit"]
+    assert not set(metric.count) & {*COUNTS, *LOGGED, *ADVISED}

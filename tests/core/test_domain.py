@@ -1,0 +1,88 @@
+"""Domains are values: declared once, checked where they are made, and read from a manifest without their world."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from skg_bench.core.domain import Domain, FeedbackKind, OutcomeField, OutcomeMetric, domain_of, outcome_fields, told
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KINDS
+from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.simulator.advice.outcome import Outcome, advice
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    minutes: F64 = told("until it was there", unit="min", truth=False)
+    mood: I32 = told("how it was taken", levels=("calm", "cross"))
+    again: Bool = told("had to go twice")
+    steps: I32 = told("stairs climbed")
+
+
+FIELDS = outcome_fields(Errand)
+SHARE = OutcomeMetric("cross", "cross users", "mood", ("cross",), "share", "lower", "Share that annoyed.")
+
+
+def test_fields_of_an_outcome_are_said_once() -> None:
+    assert (
+        OutcomeField("minutes", "float", (), "until it was there", "min", False),
+        OutcomeField("mood", "words", ("calm", "cross"), "how it was taken", "", True),
+        OutcomeField("again", "bool", (), "had to go twice", "", True),
+        OutcomeField("steps", "int", (), "stairs climbed", "", True),
+    ) == FIELDS
+
+
+def test_a_domain_comes_back_from_a_manifest() -> None:
+    kind = FeedbackKind("doorstep", ("thanks", "grumbles"), "said at the door")
+    domain = Domain("errands", (kind,), FIELDS, (SHARE,))
+    assert domain_of(json.loads(json.dumps({"domain": domain.plain()}))) == domain
+    assert domain.number("doorstep") == len(KINDS)
+    assert list(domain.feedback()) == [*KINDS, "doorstep"]
+
+
+def test_columns_are_the_fields_of_the_outcome() -> None:
+    zeros = np.zeros(2)
+    made = Errand(zeros, zeros.astype(np.int32), zeros > 0, zeros.astype(np.int32))
+    assert list(Domain("errands", outcome=FIELDS).columns(made)) == ["minutes", "mood", "again", "steps"]
+    assert Domain("answers").columns(None) == {}
+
+
+def test_strategies_are_levels_of_a_column_of_advice() -> None:
+    by_name = {each.name: each for each in advice(["delay", "compare"]).outcome}
+    assert by_name["strategy"].levels == ("delay", "compare")
+    assert [name for name, each in by_name.items() if not each.truth] == ["tier", "outcome"]
+    assert [each.name for each in outcome_fields(Outcome)] == list(by_name)
+
+
+@dataclass(frozen=True)
+class Wordy:
+    note: str = told("in words")
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda: Domain("d", (FeedbackKind("rating", ("a",), ""),)), "feedback 'rating' is the name of one that every"),
+        (lambda: Domain("d", (FeedbackKind("mood", (), ""),)), "feedback 'mood' has no levels"),
+        (lambda: Domain("d", outcome=(FIELDS[0], FIELDS[0])), "outcome 'minutes' is named twice"),
+        (lambda: Domain("d", metrics=(SHARE,)), "metric 'cross' is of 'mood', and the fields of the outcome are none"),
+        (
+            lambda: Domain(
+                "d", outcome=FIELDS, metrics=(OutcomeMetric("x", "x", "mood", ("sad",), "share", "lower", ""),)
+            ),
+            r"metric 'x' has levels \('sad',\), and 'mood' has calm, cross",
+        ),
+        (
+            lambda: Domain("d", outcome=FIELDS, metrics=(OutcomeMetric("x", "x", "mood", (), "", "lower", ""),)),
+            "metric 'x' has levels",
+        ),
+        (lambda: outcome_fields(Wordy), "outcome field 'note' is annotated .*; valid are Bool, I32 and F64"),
+        (lambda: domain_of({"domain": {"name": "d"}}), "the manifest says nothing sound of the domain"),
+    ],
+)
+def test_a_domain_that_contradicts_itself_is_refused(made: object, says: str) -> None:
+    assert callable(made)
+    with pytest.raises(UsageError, match=says):
+        made()
