@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import KINDS
+from skg_bench.core.errors import RowError, UsageError
+from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.shapes import shaped
 
 Stored = Literal["words", "bool", "int", "float"]
@@ -93,8 +93,33 @@ class Domain:
         return {**KINDS, **{kind.name: kind.levels for kind in self.kinds}}
 
     def columns(self, outcome: Any) -> dict[str, np.ndarray]:
-        """Columns of the turn log from an outcome; None: none came."""
-        return {} if outcome is None else {each.name: getattr(outcome, each.name) for each in self.outcome}
+        """Columns of the turn log from an outcome; None: none came.
+
+        Raises RowError for a code that is none of a field's levels.
+        """
+        columns = {} if outcome is None else {each.name: getattr(outcome, each.name) for each in self.outcome}
+        for each in self.outcome if columns else ():
+            if each.stored == "words":
+                self._check_codes(f"outcome.{each.name}", columns[each.name], np.array(len(each.levels)), least=-1)
+        return columns
+
+    def check_feedback(self, given: Feedback) -> None:
+        """Raises RowError for a kind that is none of this domain, and for a value that is none of its levels."""
+        if not (given.kind >= len(KINDS)).any():
+            return
+        levels = np.array([len(each) for each in self.feedback().values()])
+        self._check_codes("Feedback.kind", given.kind, np.array(len(levels)), given.row)
+        self._check_codes("Feedback.value", given.value, levels[given.kind], given.row)
+
+    def _check_codes(
+        self, name: str, codes: np.ndarray, levels: np.ndarray, rows: np.ndarray | None = None, least: int = 0
+    ) -> None:
+        if (wrong := np.flatnonzero((codes < least) | (codes >= levels))).size:
+            at = int(wrong[0])
+            most = int(np.broadcast_to(levels, codes.shape)[at]) - 1
+            row = at if rows is None else int(rows[at])
+            says = f"{name} is {codes[at]}, valid are {least} to {most}, codes of its levels"
+            raise RowError(row, says, f"the world of domain {self.name!r}")
 
     def plain(self) -> dict[str, Any]:
         """As the manifest holds it."""

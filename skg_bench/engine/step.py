@@ -1,6 +1,6 @@
 """The turn, in five rooms: perceive, decide, answer, learn, record. There is no other loop."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -119,6 +119,7 @@ class Answered:
     how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED or SILENT
     cost: Completions
     response: Response
+    columns: Mapping[str, np.ndarray]  # of the domain's outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     cause = _of_execution(cause, outcome.response.execution)
     jobs = scene.assistant.jobs(state.memory)
     values = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
-    values |= scene.world.domain.columns(outcome.response.outcome)
+    values |= outcome.columns
     if best is not None:
         values["worth_book"] = best
     log.turn(t, **{**values, **scene.assistant.columns(state.memory)})
@@ -232,6 +233,8 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     about, sound = (None, None) if scene.reading is None else scene.reading.about(_says(reply, how))
     served = Served(how, known, ability, if_misled, compared, about, sound, state.arm.mood == "fresh")
     state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
+    columns = scene.world.domain.columns(response.outcome)
+    scene.world.domain.check_feedback(response.feedback)
     if unjudged is not None:
         response = _without_judgement(response, unjudged)
     feedback, paid = scene.comparison.judged(response.feedback, turn.draws.event)
@@ -253,7 +256,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         cost = replace(cost, cost_usd=cost.cost_usd + paid)
     minted = response.answer >= 0
     state.given[turn.rows[minted], response.answer[minted]] = True
-    return Answered(reply, how, cost if reply.cost is None else total(cost, reply.cost), response)
+    return Answered(reply, how, cost if reply.cost is None else total(cost, reply.cost), response, columns)
 
 
 def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> None:

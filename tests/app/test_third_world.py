@@ -130,6 +130,33 @@ def test_traces_hold_its_outcome_and_what_is_true_apart(run: Run, mine: Path) ->
     assert all("mood" not in about for about in turns)
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ("(minutes > 30.0).astype(np.int32)", "np.full(len(minutes), 2, np.int32)", r"outcome\.mood is 2"),
+        ("draws.delay < 2 / 3, errand.mood", "draws.delay < 2 / 3, 7", r"Feedback\.value is 7"),
+    ],
+)
+def test_a_world_that_says_what_it_did_not_declare_ends_the_run(
+    right: str, wrong: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, options = (example()[f"mine/{name}"] for name in ("errands.py", "conf/simulator/errands.yaml"))
+    assert right in code
+    for module in ("ours", "ours.errands"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    write(tmp_path / "ours" / "errands.py", code.replace(right, wrong))
+    write(tmp_path / "ours" / "conf" / "simulator" / "rude.yaml", options.replace("mine.", "ours."))
+    declare(tmp_path, "ours")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    forget()
+    words = ["simulator=rude", *WORLD[1:], "arms={skg: []}", "reference=skg", "contrasts=[]", "workers=1"]
+    exit_code, _, err = call("run", *words)
+    forget()
+    assert exit_code == 2
+    assert re.search(rf"the world of domain 'errands' of arm 'skg', user \d+, turn \d+: {says}", " ".join(err.split()))
+
+
 def test_no_file_of_ours_knows_its_words() -> None:
     ours = [*(ROOT / "skg_bench").rglob("*.py"), *(ROOT / "conf").rglob("*.yaml")]
     assert not [file for file in ours if re.search(r"\b(errands?|doorstep|grumbles)\b", file.read_text("utf-8"))]
