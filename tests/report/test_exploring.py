@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from skg_bench.analysis import report, summary
 from skg_bench.runfolder.run import Run
@@ -84,7 +84,7 @@ def test_every_user_and_turn_has_an_address(visit: Visit, page_path: Path) -> No
     page.locator(f"#users tr[data-user='{other}'] td").nth(2).click()
     assert page.url.endswith(f"#user={other}")
     page.go_back()
-    page.wait_for_function("document.querySelector('#person h3').textContent === 'User 3'")
+    expect(page.locator("#person h3").first).to_have_text("User 3")
 
 
 @pytest.mark.parametrize("fragment", ["#user=999", "#user=3&turn=99999"])
@@ -110,11 +110,11 @@ def test_a_bar_of_losses_leads_to_its_turns(visit: Visit, page_path: Path, run: 
     bar = page.get_by_role("link", name=re.compile("^Turns of skg lost to: Not captured"))
     bar.focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('#person h3').textContent.startsWith('Not captured')")
+    expect(page.locator("#person h3").first).to_have_text(re.compile("^Not captured"))
     assert turns_shown(page) == causes.count("capture") > 0
     page.locator(".turn summary").first.click()
     page.locator(".turn .permalink").first.click()
-    page.wait_for_function("document.querySelector('#person h3').textContent.startsWith('User ')")
+    expect(page.locator("#person h3").first).to_have_text(re.compile("^User "))
     assert page.locator(".turn[open]").count() == 1
 
 
@@ -124,7 +124,7 @@ def test_a_bar_of_difference_leads_to_the_turns_answered_differently(visit: Visi
     right = [np.array(run.turns(arm, ["answer_correct"], users)["answer_correct"].to_pylist(), bool)
              for arm in ("skg", "never")]  # fmt: skip
     page.locator("[data-table=against-utility] tr[data-arm=skg] a.turns").click()
-    page.wait_for_function("document.querySelector('#person h3').textContent.startsWith('Turns that')")
+    expect(page.locator("#person h3").first).to_have_text(re.compile("^Turns that"))
     assert turns_shown(page) == (right[0] != right[1]).sum() > 0
     page.locator("[data-filter=flip-1]").click()
     assert turns_shown(page) == (~right[0] & right[1]).sum()
@@ -192,7 +192,7 @@ def test_hostile_names_of_arms_are_texts_everywhere_and_no_formulas(visit: Visit
     page = visit(path)
     assert page.locator("h1 code").first.inner_text() == names[0]
     page.locator("[data-table=against-utility] tbody tr a.turns").first.click()
-    page.wait_for_function("document.querySelector('#person h3').textContent.startsWith('Turns that')")
+    expect(page.locator("#person h3").first).to_have_text(re.compile("^Turns that"))
     assert names[1] in page.locator("#person h3").inner_text()
     page.locator("#f-hit_rate svg").hover(position={"x": 60, "y": 60})
     _, text = saved(page, page.locator("#f-hit_rate").get_by_role("button", name="CSV"))
@@ -242,7 +242,7 @@ def test_another_arm_moves_title_tiles_people_and_losses_and_back(visit: Visit, 
 
     before = state()
     page.locator("#learner").select_option("never")
-    page.wait_for_function("document.querySelector('h1').textContent.startsWith('never is')")
+    expect(page.locator("h1").first).to_have_text(re.compile("^never is"))
     other = state()
     assert all(now != then for now, then in zip(other, before, strict=True))
     assert "in skg; " in other[3]  # why the user is here, and where the user stands under this arm

@@ -1,10 +1,11 @@
 """What makes the difference, on the page: from a real run, from runs beside it, and refused from another world."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from typer.testing import CliRunner
 
 from skg_bench import run as simulate
@@ -132,4 +133,4 @@ def test_contrasts_sort_within_their_kind_and_lead_to_their_turns(visit: Visit, 
         )
         assert firsts == ["Nothing by construction", "Effect"]
     page.locator("[data-table=asked-utility] a.turns").last.click()
-    page.wait_for_function("document.querySelector('#person h3').textContent.startsWith('Turns that skg and sham')")
+    expect(page.locator("#person h3").first).to_have_text(re.compile("^Turns that skg and sham"))

@@ -259,15 +259,16 @@ def says(finding: Finding) -> str:
     if finding.claimed.startswith("a skillbook"):  # less money and time, more utility
         low, high = (m.low, m.high) if "serves" in finding.claimed else (-m.high, -m.low)
         return "reproduced" if low > 0 else "not reproduced" if high < 0 else "not testable here"
-    better, worse = ("serve" in finding.words and word in finding.words for word in ("better", "worse"))
-    better = better and "no more than" not in finding.words
-    little = re.search("worth less than|no more than", finding.words) is not None
+    words = finding.words.partition(" As the paper has it")[0]  # what follows is of the other operating point
+    better, worse = ("serve" in words and word in words for word in ("better", "worse"))
+    better = better and "no more than" not in words
+    little = re.search("worth less than|no more than", words) is not None
     assert not (better and m.low <= 0), finding
     assert not (worse and m.high >= 0), finding
     assert not (little and m.high - (m.high - m.value) * 0.2 >= SMALL), finding  # one-sided ends lie further in
     number = finding.id in NUMBERS
     holds, fails = (worse or little, better) if number else (better, worse or little)
-    if "not shown either way" in finding.words.partition(" As the paper has it")[0]:
+    if "not shown either way" in words:
         return "not testable here"
     return "reproduced" if holds else "not reproduced" if fails else "not testable here"
 
