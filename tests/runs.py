@@ -20,23 +20,23 @@ def save(folder: Path, content: Mapping[str, Any]) -> None:
     if "identity" in content:
         content = {"compositions": {}, "data": {}, "code": None, "beside": [], **content}
         content["identity"] = manifest.identity_of(content)
-    manifest.write(folder, content)
+    manifest.write_manifest(folder, content)
 
 
 def write_logs(folder: Path, arm: str, users: int, logs: Mapping[Any, pa.Table]) -> None:
     """The logs of an arm, as shards of the run whose manifest lies there."""
-    key = manifest.run_key(manifest.manifest_of(folder / manifest.NAME))
+    key = manifest.run_key(manifest.manifest_of(folder / manifest.MANIFEST))
     for log in shards.LOGS:
         (folder / log).mkdir(exist_ok=True)
     for shard in range(shards.count(users)):
         rows = {log: np.asarray(table["user"]) // shards.USERS == shard for log, table in logs.items()}
         inside = {log: table.filter(pa.array(rows[log])) for log, table in logs.items()}
-        shards.write(folder, key, arm, shard, inside.__getitem__)
+        shards.write_shard(folder, key, arm, shard, inside.__getitem__)
 
 
 def changed(run: Run, **fields: Any) -> Run:
     """The run, whose manifest says something else, and whose shards and tables belong to it."""
-    old = manifest.manifest_of(run.path / manifest.NAME)
+    old = manifest.manifest_of(run.path / manifest.MANIFEST)
     logs = {arm: {log: _all(run, log, arm) for log in shards.LOGS} for arm in old["arms"]}
     tables = [name for name in manifest.TABLES if (run.path / name).is_file()]
     save(run.path, {key: value for key, value in {**old, **fields}.items() if key != "shards"})
@@ -49,22 +49,22 @@ def changed(run: Run, **fields: Any) -> Run:
 
 def accept(folder: Path, *names: str) -> None:
     """Note in the manifest that tables of a run are as they should be."""
-    with manifest.accepting(folder, manifest.manifest_of(folder / manifest.NAME), *names):
+    with manifest.accepting(folder, manifest.manifest_of(folder / manifest.MANIFEST), *names):
         pass
 
 
 def rewritten(file: Path, change: Any) -> None:
     """A shard with other rows, `change(table)`, that says of itself what it should, as do the turns beside it."""
     folder, (arm, number, _) = file.parents[1], file.name.rsplit(".", 2)
-    label = shards.label(file)
+    label = shards.shard_label(file)
     tables = {log: _table(shards.path(folder, log, arm, int(number))) for log in shards.LOGS}
     log: LogName = file.parent.name  # type: ignore[assignment]
     tables[log] = change(tables[log])
-    shards.write(folder, label.run, arm, int(number), tables.__getitem__)
-    content = manifest.manifest_of(folder / manifest.NAME)
+    shards.write_shard(folder, label.run, arm, int(number), tables.__getitem__)
+    content = manifest.manifest_of(folder / manifest.MANIFEST)
     if ended := content.get("shards"):
-        ended[arm][int(number)] = shards.label(shards.path(folder, "turns", arm, int(number))).digest
-        manifest.write(folder, content)
+        ended[arm][int(number)] = shards.shard_label(shards.path(folder, "turns", arm, int(number))).digest
+        manifest.write_manifest(folder, content)
 
 
 def _all(run: Run, log: LogName, arm: str) -> pa.Table:

@@ -17,13 +17,13 @@ from skg_bench.asking import asking
 from skg_bench.core import deciding, launching, types
 from skg_bench.core import store as core_store
 from skg_bench.core import world as core_world
-from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, REMOVE, UPDATE, Batch
+from skg_bench.core.batch import ADD, NO_OPERATIONS, OPERATIONS, REMOVE, UPDATE, Batch
 from skg_bench.core.content import Content
 from skg_bench.core.deciding import Memoryless, Policy
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import KINDS, KnownFeedback
+from skg_bench.core.feedback import FEEDBACK_KINDS, KnownFeedback
 from skg_bench.core.grid import I16
-from skg_bench.core.state import check, rows
+from skg_bench.core.state import check_state, rows
 from skg_bench.core.types import Curator, Observation, Router, Shortlist, TurnTruth
 from skg_bench.core.world import Reaction
 from skg_bench.embedder.packaged import PACKAGED
@@ -142,7 +142,7 @@ def test_a_policy_gives_a_distribution_over_the_fallback_and_its_shortlist_for_a
     policy: Policy[Any] = made(path)
     living = Living(policy, B)
     for state in (policy.start(B), living.live(30)):  # new, and as one who has learned
-        check(state, B, policy)
+        check_state(state, B, policy)
         c = candidates(0, B, skills=5)
         share = policy.propensities(c, state)
         assert share.dtype == np.float64
@@ -155,7 +155,7 @@ def test_a_policy_gives_a_distribution_over_the_fallback_and_its_shortlist_for_a
         assert ((decision.propensity > 0) & (decision.propensity <= 1)).all()
         order = np.random.default_rng(1).permutation(B)
         assert np.array_equal(policy.propensities(c.rows(order), rows(state, order)), share[order])
-    assert set(policy.reads) <= set(KINDS)
+    assert set(policy.reads) <= set(FEEDBACK_KINDS)
 
 
 @each("embedder")
@@ -166,7 +166,7 @@ def test_a_texts_vector_is_the_same_bits_in_any_company_where_an_embedder_says_s
     if getattr(embedder, "model", PACKAGED) != PACKAGED:
         pytest.skip("its weights lie on a hub")
     assert embedder.pure
-    texts = corpus.load().messages[:200:5]
+    texts = corpus.load_corpus().messages[:200:5]
     folders = count()
 
     def embedded(*rows: int) -> I16:
@@ -195,14 +195,14 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
         np.where(hit, 0, -1).astype(np.int32)[:, None],
     )  # fmt: skip
     state = curator.start(B)
-    check(state, B, curator)
+    check_state(state, B, curator)
     asks = curator.offers(seen, state)
     assert asks.dtype == np.bool_
     assert not asks[hit].any()
     offer = np.where(asks, np.arange(B) % 3, -1).astype(np.int32)
     name = np.where((offer == 0) | (offer == 1), np.arange(B), -1).astype(np.int32)
     later, batch = curator.curate(seen, Reaction(offer, name), KnownFeedback(*np.zeros((5, 0), np.int32)), books, state)
-    check(later, B, curator)
+    check_state(later, B, curator)
     for f in fields(Batch):
         assert getattr(batch, f.name).dtype == (np.uint64 if f.name == "content" else np.int32), f.name
         assert getattr(batch, f.name).shape == batch.op.shape, f.name
@@ -211,7 +211,7 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     assert np.array_equal(batch.skill < 0, batch.op == ADD)
     assert (batch.skill < books.n_skills[batch.row]).all()
     assert np.array_equal(batch.text >= 0, np.isin(batch.op, [ADD, UPDATE]))
-    assert (batch is NOTHING) == (path.stem == "none")
+    assert (batch is NO_OPERATIONS) == (path.stem == "none")
     assert np.array_equal(batch.about >= 0, batch.op != REMOVE)  # what is archived was not learned from one turn
     assert (batch.about <= seen.turn).all()
 

@@ -15,4 +15,4 @@ def test_there_are_cases() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_session_goes_as_it_went(path: Path) -> None:
-    assert cases.changes(cases.load(path)) == []
+    assert cases.deviations(cases.load_case(path)) == []

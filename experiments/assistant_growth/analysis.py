@@ -7,7 +7,7 @@ from io import StringIO
 from math import nan
 from typing import Any
 
-from skg_bench.analysis.counts.kinds import WORDS
+from skg_bench.analysis.counts.kinds import INTENT_KIND_WORDS
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun, needed
@@ -127,7 +127,7 @@ def parts(summary: Summary, curves: str) -> list[Table]:
     parts_of = summary["kinds"]["skg"]
     whole = sum(figure["mean"] for figure in parts_of.values())
     kinds = [
-        (WORDS[kind], *_signed(figure), number(figure["mean"] / whole if whole else nan, "share"))
+        (INTENT_KIND_WORDS[kind], *_signed(figure), number(figure["mean"] / whole if whole else nan, "share"))
         for kind, figure in parts_of.items()
     ]
     learned = [

@@ -118,7 +118,7 @@ def _baseline(lab: Lab) -> Path:
     file = lab.home / "baseline.json"
     if not file.exists():
         made = panel(Run(lab.base), "learns")
-        file.write_text(baselines.text(Baseline(made, made, RULES, BUDGET)), "utf-8")
+        file.write_text(baselines.baseline_text(Baseline(made, made, RULES, BUDGET)), "utf-8")
     return file
 
 

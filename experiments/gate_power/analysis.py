@@ -12,7 +12,7 @@ import typer
 from experiments.gate_power.builds import MEANS, TAILS, Few, Pool, build, groups, planted, play, pool
 from experiments.known_truth.worlds import generator
 from skg_bench.analysis.gate.baseline import BUDGET
-from skg_bench.analysis.gate.judge import Harm, Judged, State, judge, judge_together, verdict
+from skg_bench.analysis.gate.judge import Harm, Judged, State, judge, judge_together, overall_state
 from skg_bench.analysis.gate.rules import RULES, Rule, blocking
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
@@ -104,10 +104,10 @@ def asked(judged: Iterable[Judged]) -> int:
 def as_asked(judged: Judging, rng: np.random.Generator) -> tuple[State, int]:
     """Start with a panel; if the gate is inconclusive, take as many fresh ones as it asks for, once."""
     first = judged(rng, PANEL)
-    if verdict(first) != "inconclusive":
-        return verdict(first), PANEL
+    if overall_state(first) != "inconclusive":
+        return overall_state(first), PANEL
     users = asked(first)
-    return verdict(judged(rng, users)), users
+    return overall_state(judged(rng, users)), users
 
 
 def lines(source: Pool, builds: int, seed: int) -> Iterator[Line]:
@@ -120,7 +120,7 @@ def lines(source: Pool, builds: int, seed: int) -> Iterator[Line]:
         return lambda rng, users: judge(made(source, rng, users, shift))
 
     def at_panel(shift: Mapping[str, float], label: int) -> tuple[State, ...]:
-        return tuple(verdict(judged(shift)(rng, PANEL)) for rng in repeated(label))
+        return tuple(overall_state(judged(shift)(rng, PANEL)) for rng in repeated(label))
 
     yield Line(source.name, "none", f"{PANEL}", at_panel({}, 0), ("fail",))
     yield _asked(source, "none", judged({}), repeated(1), ("fail",))
@@ -134,7 +134,7 @@ def lines(source: Pool, builds: int, seed: int) -> Iterator[Line]:
     for at, rule in enumerate(TAILS):
         yield from _few(source, rule, repeated(22 + 2 * at), repeated(23 + 2 * at))
     five = Few(0.05, 0.05)
-    states = tuple(verdict(judge(build(source, drawn(source, rng, CROWD), {}, five))) for rng in repeated(32))
+    states = tuple(overall_state(judge(build(source, drawn(source, rng, CROWD), {}, five))) for rng in repeated(32))
     yield Line(source.name, "5 % of users: 5 points more wrong answers", f"{CROWD:,}", states, NOT_FAILED)
     yield from _drift(source, repeated(33), repeated(34))
 
@@ -149,7 +149,7 @@ def _few(
         parts = judge(build(source, drawn(source, rng, users), {}, _by_chance(few, users, rng)))
         return [part for part in parts if part.metric == rule.metric]
 
-    states = tuple(verdict(judged(rng, PANEL, once)) for rng in rngs)
+    states = tuple(overall_state(judged(rng, PANEL, once)) for rng in rngs)
     yield Line(source.name, f"m in {rule.metric} (its rule alone)", f"{PANEL}", states, ("pass",))
     harm = f"2 m in {rule.metric} (its rule alone)"
     yield _asked(source, harm, lambda rng, users: judged(rng, users, twice), others, NOT_FAILED)
@@ -168,7 +168,7 @@ def _drift(source: Pool, rngs: Iterable[np.random.Generator], others: Iterable[n
         budget = [replace(harm, rule=harm.rule.times(BUDGET)) for harm in anchor]
         return [part for parts in judge_together([base, budget]) for part in parts]
 
-    states = tuple(verdict(judged(rng, PANEL, 0.0)) for rng in rngs)
+    states = tuple(overall_state(judged(rng, PANEL, 0.0)) for rng in rngs)
     yield Line(source.name, "none, since the anchor neither", f"{PANEL}", states, ("fail",))
     harm = f"none, since the anchor 2 budgets ({2 * BUDGET:g} m) in utility"
     yield _asked(source, harm, lambda rng, users: judged(rng, users, 2 * BUDGET), others, NOT_FAILED)
@@ -177,7 +177,7 @@ def _drift(source: Pool, rngs: Iterable[np.random.Generator], others: Iterable[n
 def better(source: Pool, builds: int, seed: int) -> Line:
     """An improvement, with what it truly does."""
     rngs = (generator(seed + 40, r) for r in range(builds))
-    states = tuple(verdict(judge(made(source, rng, PANEL, {}))) for rng in rngs)
+    states = tuple(overall_state(judge(made(source, rng, PANEL, {}))) for rng in rngs)
     return Line(source.name, f"none: better ({BETTER})", f"{PANEL}", states, NOT_PASSED)
 
 

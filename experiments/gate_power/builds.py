@@ -141,7 +141,7 @@ def build(source: Pool, rows: I64, shift: Mapping[str, float], few: Few | None =
     rise = source.halves[rows] + shift.get("err_per_request", 0.0) + planted[:, None]
     for rule in TAILS:
         trials = tail.trials(rise, source.half_turns[rows], rule)
-        harms.append(Harm(rule, np.arange(len(rows)), tail.each(rise, rule), 0, trials))
+        harms.append(Harm(rule, np.arange(len(rows)), tail.user_contributions(rise, rule), 0, trials))
     return harms
 
 
@@ -154,7 +154,7 @@ def planted(source: Pool, rule: Rule, true: float) -> Few:
 
     def value(few: Few) -> float:
         more = np.where(np.arange(MANY) < few.share * MANY, few.points, 0.0)
-        return float(tail.each(shuffled + more[:, None], rule).mean())
+        return float(tail.user_contributions(shuffled + more[:, None], rule).mean())
 
     option = rule.option or 0.0
     low, high = 0.0, 1.0

@@ -12,7 +12,7 @@ import typer
 from experiments.gate_power.components import Cache, HalfLost, Nagging
 from experiments.known_truth.worlds import generator
 from skg_bench.analysis.gate.against import ahead, harm, lead
-from skg_bench.analysis.gate.judge import State, judge, verdict
+from skg_bench.analysis.gate.judge import State, judge, overall_state
 from skg_bench.analysis.gate.panel import ANCHORS, LATE, Panel, panel
 from skg_bench.analysis.gate.rules import RULES, blocking
 from skg_bench.app.compose import compose
@@ -138,7 +138,7 @@ def state(base: Panel, new: Panel) -> State:
     same = all(np.array_equal(base.counts[name], new.counts[name]) for name in base.counts)
     if same and np.array_equal(base.wrong, new.wrong) and np.array_equal(base.hit, new.hit):
         return "pass"
-    return verdict(judge([harm(base, new, rule) for rule in rules]))
+    return overall_state(judge([harm(base, new, rule) for rule in rules]))
 
 
 def states(known: Mapping[str, Panel], build: Build, panels: int, seed: int) -> Iterator[State]:

@@ -63,7 +63,7 @@ def analyse(runs: Runs) -> Report:
     return Report(
         [line.replace("**", "") for line in sentences],
         markdown(corpus_grids, effects, sentences, figures),
-        figures={figures[grid.corpus]: forest.svg(grid.table) for grid in corpus_grids},
+        figures={figures[grid.corpus]: forest.forest_svg(grid.table) for grid in corpus_grids},
     )
 
 

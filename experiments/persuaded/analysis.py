@@ -69,7 +69,7 @@ def worse_off(proofs: ClaimedProofs) -> bool:
 
 def figure(run: OneRun, proofs: ClaimedProofs) -> str:
     """Acceptance and utility over interactions, side by side."""
-    looks = looks_of(run, summary.read(run))
+    looks = looks_of(run, summary.read_summary(run))
     panels = [
         replace(
             panel,
@@ -79,7 +79,7 @@ def figure(run: OneRun, proofs: ClaimedProofs) -> str:
         )
         for panel, (title, says) in zip(charts(proofs, looks), WORDS, strict=True)
     ]
-    return picture.drawn(panels, looks, list(NAMES.values()))
+    return picture.side_by_side(panels, looks, list(NAMES.values()))
 
 
 def analyse(run: OneRun) -> Report:

@@ -18,8 +18,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.packaged import PACKAGED
-from skg_bench.embedder.precomputed import Precomputed, save
-from skg_bench.simulator.answers.corpus import load
+from skg_bench.embedder.precomputed import Precomputed, save_vectors
+from skg_bench.simulator.answers.corpus import load_corpus
 
 CACHE = Path("runs/vectors")
 OUT = "oos"
@@ -109,7 +109,7 @@ def held_back(corpus: Corpus) -> Corpus:
 def _vectors(texts: Sequence[str], path: Path) -> I16:
     if not path.with_name(path.name + ".json").is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        save(path, texts, MiniLM().embed(texts), PACKAGED)
+        save_vectors(path, texts, MiniLM().embed(texts), PACKAGED)
     return Precomputed(str(path)).embed(texts)
 
 
@@ -119,7 +119,7 @@ def builtin() -> Corpus:
     Splits go by wording, so that a wording with another slot value is never in two of them: of each intent's wordings
     half train, a quarter each validates and tests; of the one-offs a fifth each trains and validates.
     """
-    corpus = load()
+    corpus = load_corpus()
     vectors = Precomputed(None).embed(corpus.messages)
     text, skill, part = [], [], []
     for kind, ids in enumerate(corpus.wordings):

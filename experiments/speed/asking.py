@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from skg_bench.asking.asking import Prompt
-from skg_bench.asking.prompts import load
+from skg_bench.asking.prompts import load_prompt
 from skg_bench.llm.endpoint import Endpoint
 
 PROMPTS, AT_ONCE = 1000, 64
@@ -61,7 +61,7 @@ def _serve(child: Connection) -> None:
 
 def reflections(count: int) -> list[Prompt]:
     """Prompts of so many users."""
-    file = load("reflector", None, _NEEDS)
+    file = load_prompt("reflector", None, _NEEDS)
     data = {"answer": "a sunny day", "feedback": {"rating": "ok"}, "skills_used": [], "skillbook": ""}
     return [file.ask({**data, "question": f"What is it like outside, {i}?"}, draw=i, limit=300) for i in range(count)]
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from skg_bench.skillbook.ace.book import AceBook, Mode
-from skg_bench.skillbook.ace.engine import apply
+from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.strict import strict
 
 MARK = 10_000  # operations a second
@@ -49,7 +49,7 @@ def rate(step: Apply, skills: int, count: int) -> float:
 
 
 def _compatible(book: AceBook, batch: Any, mode: Mode) -> AceBook:
-    return apply(book, batch, mode, "").book
+    return apply_as_published(book, batch, mode, "").book
 
 
 WAYS: dict[str, Apply] = {

@@ -19,7 +19,7 @@ from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I16, quantise
 from skg_bench.embedder import cache, minilm, packaged, sentence_transformer
 from skg_bench.embedder.hashing import Hashing
-from skg_bench.simulator.answers.corpus import load
+from skg_bench.simulator.answers.corpus import load_corpus
 
 BLOCK = 128  # texts embedded at once, by each way in turn
 ALONE = 16  # texts of a block that are embedded one by one, too
@@ -78,7 +78,7 @@ def ways() -> list[Way]:
 
 def messages(n: int) -> list[str]:
     """A keyed sample of the built-in corpus."""
-    every = load().messages
+    every = load_corpus().messages
     order = np.argsort(draw(key(0, np.arange(len(every))), 0, Purpose.SAMPLE))
     return [every[i] for i in order[:n]]
 

@@ -46,7 +46,7 @@ from skg_bench.core.types import Query, Router
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import Pinned
-from skg_bench.router.shared.index import build
+from skg_bench.router.shared.index import build_index
 from skg_bench.router.shared.route import SharedMaxSim
 from skg_bench.runfolder.run import Run
 
@@ -150,7 +150,7 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
     pinned, silent = Pinned(vectors, example), vocabulary_of([""] * len(vectors))
     stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
     ones, zero, now = np.ones(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64)
-    indexed = SharedMaxSim(build(vectors[: len(skill)], skill, "hnsw"), vectors, 5, 10)
+    indexed = SharedMaxSim(build_index(vectors[: len(skill)], skill, "hnsw"), vectors, 5, 10)
 
     def query(i: int) -> Query:
         text = np.array([i], np.int32)

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from skg_bench.asking import recording
 from skg_bench.asking.asking import Prompt
-from skg_bench.asking.prompts import load
+from skg_bench.asking.prompts import load_prompt
 from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
 
@@ -19,7 +19,7 @@ LEARNED = 3  # in the reflection, so that the answers are of some length
 
 def prompts(n: int) -> list[Prompt]:
     """Prompts of a skill manager, a thousand tokens each."""
-    file = load("skill_manager", None, ("reflection", "skills_used", "skillbook"))
+    file = load_prompt("skill_manager", None, ("reflection", "skills_used", "skillbook"))
     book = "\n".join(
         f"[answers-{i:05}] a skill of some {i} words, which the user taught the assistant" for i in range(SKILLS)
     )
@@ -42,7 +42,7 @@ def measure(n: int) -> tuple[float, float, float]:
         seconds = []
         for model, calls in ((recorded, [asks]), (play, [asks]), (play, [[ask] for ask in asks])):
             if model is play and len(calls) == 1:
-                recording.opened.cache_clear()
+                recording.opened_recording.cache_clear()
             begun = time.process_time()
             for call in calls:
                 model.complete(call)

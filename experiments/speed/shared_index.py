@@ -19,8 +19,8 @@ from skg_bench.app.experiments import Experiment
 from skg_bench.core.draws import Purpose, fold, key
 from skg_bench.core.grid import F32, I16, I32, quantise
 from skg_bench.embedder.precomputed import Precomputed
-from skg_bench.router.shared.index import Index, Kind, build
-from skg_bench.simulator.answers.corpus import load
+from skg_bench.router.shared.index import Index, Kind, build_index
+from skg_bench.simulator.answers.corpus import load_corpus
 
 NEIGHBOURS = 10
 MESSAGES = 300
@@ -56,7 +56,7 @@ def examples(n: int, seed: int = 0) -> I16:
 
     Wordings lie in clusters in reality, too; vectors without any structure would be the worst case of every index.
     """
-    vectors = Precomputed(None).embed(load().messages).astype(np.float32)
+    vectors = Precomputed(None).embed(load_corpus().messages).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     made = np.empty((n, vectors.shape[1]), np.int16)
     for first in range(0, n, _BLOCK):
@@ -92,7 +92,7 @@ def searches(n: int, *, seed: int = 0) -> Iterator[Search]:
     for kind in kinds:
         faiss.omp_set_num_threads(os.cpu_count() or 1)
         begun = time.perf_counter()
-        index = build(vectors, np.arange(n, dtype=np.int32), kind, links=LINKS, lists=max(1, round(n**0.5)))
+        index = build_index(vectors, np.arange(n, dtype=np.int32), kind, links=LINKS, lists=max(1, round(n**0.5)))
         took = time.perf_counter() - begun
         faiss.omp_set_num_threads(1)
         name = _widened(index, queries, nearest)

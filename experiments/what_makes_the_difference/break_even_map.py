@@ -82,7 +82,7 @@ class Place:
 def places(run: Run) -> dict[str, Place]:
     """Place of each arm that learns."""
     requests, shown = events(run), metrics(Utility.of(run.config))
-    never, content = tallies(run, "never", requests)[0], summary.read(run)
+    never, content = tallies(run, "never", requests)[0], summary.read_summary(run)
     by_arm = {}
     for arm in WORDS:
         tally, means = tallies(run, arm, requests)[0], content.arms[arm]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from skg_bench.app.compose import compose, composer
 from skg_bench.app.overrides import parse
-from skg_bench.app.progress import console, headline, shown
+from skg_bench.app.progress import console, progress_bars, run_headline
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison
@@ -67,7 +67,7 @@ def _counted(overrides: Sequence[str], progress: Progress | None) -> "Run":
 def _shown(overrides: Sequence[str]) -> "Run":
     shared, parsed, screen = composer(), parse(overrides), console(sys.stderr)
     root = shared.root(parsed)
-    screen.print(headline(root))
+    screen.print(run_headline(root))
 
     from skg_bench.app.launch import prepare, start
 
@@ -79,5 +79,5 @@ def _shown(overrides: Sequence[str]) -> "Run":
 
     if job.state == "finished":
         return start(job, say=say)
-    with shown(root["experiment"], screen) as (turns, texts):
+    with progress_bars(root["experiment"], screen) as (turns, texts):
         return start(job, turns, say, texts)

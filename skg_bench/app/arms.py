@@ -56,7 +56,7 @@ def _parts(config: Mapping[str, Any], origin: Origin, where: str) -> dict[str, A
         chosen = {f.name: made.pop(f.name) for f in fields(Components) if f.name in made}
         try:
             if chosen.get("seeds") is not None:
-                chosen["seeds"] = seeds.read(str(chosen["seeds"]))
+                chosen["seeds"] = seeds.seed_book(str(chosen["seeds"]))
             made["assistant"] = Pipeline(Components(**chosen))
         except UsageError as error:
             raise UsageError(f"{where}{error}") from error

@@ -11,10 +11,10 @@ from typing import Any
 
 from rich.console import Console
 
-from skg_bench.app.blocks import show
+from skg_bench.app.blocks import show_table
 from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.prepared_run import PreparedRun
-from skg_bench.asking.asking import Completion, Prices, Prompt, mapped, parts, writes_texts
+from skg_bench.asking.asking import Completion, Prices, Prompt, components_within, mapped, writes_texts
 from skg_bench.core.arms import Arm
 from skg_bench.engine.execute import execute
 from skg_bench.llm.scripted import Scripted
@@ -87,7 +87,7 @@ def announce(screen: Console, job: PreparedRun) -> None:
             costs = [_cost(model.prices, tokens_in, out) for out in (tokens_out, limit)]
             counts = [f"{round(asks * scale):,}", f"{tokens_in:,}", f"{tokens_out:,}", *costs]
             rows.append([name, str(model.settings["model"]), role, *counts])
-    show(screen, ["arm", "model", "role", "asks", "tokens in", "tokens out", "USD", "USD, longest answers"], rows)
+    show_table(screen, ["arm", "model", "role", "asks", "tokens in", "tokens out", "USD", "USD, longest answers"], rows)
     who = "" if n == job.plan.users else f" for the first {n} users, scaled to all,"
     screen.print(
         f"estimated{who} with a scripted model in place of each: others write longer or shorter skills. What is "
@@ -101,4 +101,4 @@ def _cost(prices: Prices | None, tokens_in: int, tokens_out: int) -> str:
 
 
 def _models(arm: Arm) -> list[Any]:
-    return [part for part in parts(arm) if writes_texts(part)]
+    return [part for part in components_within(arm) if writes_texts(part)]

@@ -42,7 +42,9 @@ class _Column:
         return any(re.search(r"\d", cell) for cell in self.cells) and all(map(_FIGURE.match, self.cells))
 
 
-def show(screen: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], wraps_from: int = _PROSE) -> None:
+def show_table(
+    screen: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], wraps_from: int = _PROSE
+) -> None:
     """Print a table, in as many blocks as it needs. `wraps_from`: cells of more characters may be wrapped."""
     for at, block in enumerate(blocks(headings, rows, screen.width, wraps_from)):
         if at:

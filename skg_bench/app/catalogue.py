@@ -15,7 +15,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 
 
-def show(seam: str | None) -> None:
+def show_options(seam: str | None) -> None:
     """Print the options of one group, or of all.
 
     Raises UsageError for an unknown group.
@@ -30,7 +30,7 @@ def show(seam: str | None) -> None:
             mark = " *" if chosen.get(name) == option else ""
             rows.append([name if i == 0 else "", option + mark, first_line(name, option)])
     screen = console()
-    blocks.show(screen, ["seam", "option", "what it is"], rows)
+    blocks.show_table(screen, ["seam", "option", "what it is"], rows)
     screen.print("* default; choose with `skg-bench run SEAM=OPTION`; parameters: `skg-bench list SEAM.OPTION`")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from skg_bench.analysis.comparison.findings import files, stamp
+from skg_bench.analysis.comparison.findings import files, note_decisions
 from skg_bench.app.claim_inputs import ROOT, refusal, surroundings
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
@@ -62,7 +62,7 @@ def recipes() -> dict[str, FindingRecipe]:
         raise UsageError(f"{RECIPES} does not say how findings are made: {error}") from error
 
 
-def chosen(names: Sequence[str]) -> dict[str, FindingRecipe]:
+def chosen_recipes(names: Sequence[str]) -> dict[str, FindingRecipe]:
     """Recipes of some experiments, default all.
 
     Raises UsageError for an experiment that has none.
@@ -79,7 +79,7 @@ def make(names: Sequence[str], runs: Path | None, *, dry: bool) -> None:
 
     Raises UsageError for a name without a recipe, and for a command that fails.
     """
-    wanted, folder = chosen(names), (runs or ROOT / "runs" / "claims").absolute()
+    wanted, folder = chosen_recipes(names), (runs or ROOT / "runs" / "claims").absolute()
     screen = console()
     for name, recipe in wanted.items():
         screen.print(f"{name}: about {recipe.minutes:g} CPU minutes", soft_wrap=True)
@@ -95,23 +95,23 @@ def make(names: Sequence[str], runs: Path | None, *, dry: bool) -> None:
                 _carry_out(command)
         _check_one_code(recipe.commands(folder))
         file = ROOT / "reports" / "claims" / f"{name}.json"
-        stamp(file, decisions(_out(recipe.commands(folder)[0])), "")
+        note_decisions(file, decisions(_out(recipe.commands(folder)[0])), "")
         (made,) = (each for each in files(file.parent) if each.experiment == name)
         if reason := refusal(made):
             raise UsageError(f"{file} was written and is refused: {reason}")
-        stamp(file, made.made.decisions, surroundings())
+        note_decisions(file, made.made.decisions, surroundings())
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     screen.print(f"took {(spent.ru_utime + spent.ru_stime) / 60:.1f} CPU minutes")
 
 
-def check(names: Sequence[str]) -> None:
+def check_findings(names: Sequence[str]) -> None:
     """Print of each file whether it counts, and whether a small run still decides what it decided then.
 
     Raises UsageError where one does not.
     """
     screen, wrong = console(), []
     by_name = {file.experiment: file for file in files(ROOT / "reports" / "claims")}
-    for name, recipe in chosen(names).items():
+    for name, recipe in chosen_recipes(names).items():
         reason = refusal(by_name[name]) if name in by_name else "there is none"
         if not reason:
             with TemporaryDirectory() as folder:
@@ -163,10 +163,10 @@ def _kept(command: str) -> bool:
     if not manifest.is_file() or json.loads(text_of(manifest)).get("incomplete", True):
         return False
     from skg_bench.analysis.comparison.findings import Evidence
-    from skg_bench.app.claim_inputs import changed
+    from skg_bench.app.claim_inputs import source_change
 
     (source,) = Evidence.of([Run(manifest.parent)], command).sources
-    return not changed(source)
+    return not source_change(source)
 
 
 def _check_one_code(commands: Sequence[str]) -> None:

@@ -36,11 +36,11 @@ def refusal(file: FindingsFile) -> str:
         return "its analysis has changed since"
     if file.made.surroundings == surroundings():
         return ""
-    reasons = (changed(source) for source in file.made.sources)
+    reasons = (source_change(source) for source in file.made.sources)
     return next((reason for reason in reasons if reason), "")
 
 
-def changed(source: FindingSource) -> str:
+def source_change(source: FindingSource) -> str:
     """Difference of configuration and data from what they were; empty: none."""
     now = _now(source.overrides, source.keys)
     if now is None or now.configuration != source.configuration:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from skg_bench.analysis.comparison.claims import Line, lines
+from skg_bench.analysis.comparison.claims import Line, claim_lines
 from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app import blocks
 from skg_bench.app.claim_inputs import by_id, refusals
@@ -14,11 +14,11 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
 
 FORMATS = ("table", "markdown", "json")
-HEADINGS = ("id", "claimed", "measured", "verdict", "carried by")
+CLAIM_HEADINGS = ("id", "claimed", "measured", "verdict", "carried by")
 _STATES = ("measured", "built so", "configured", "refused", "outside", "open")
 
 
-def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
+def show_claims(ids: Sequence[str], form: str, *, only_open: bool) -> None:
     """Print the claims of these ids, default all. `only_open`: those of them that are open.
 
     Raises UsageError for an id that no source has, for an unknown format, and, once all else is printed, for files of
@@ -43,14 +43,14 @@ def _show(ids: Sequence[str], form: str, chosen: Sequence[Line]) -> None:
             )
         )
         return
-    rows = [row for line in chosen for row in cells(line)]
+    rows = [row for line in chosen for row in claim_rows(line)]
     if form == "markdown":
-        for row in (HEADINGS, ("---",) * len(HEADINGS), *rows):
+        for row in (CLAIM_HEADINGS, ("---",) * len(CLAIM_HEADINGS), *rows):
             screen.out(f"| {' | '.join(cell.replace('|', '&#124;').replace(chr(10), ' ') for cell in row)} |")
         return
-    blocks.show(screen, HEADINGS, rows, wraps_from=13)  # as narrow as one block of 80 characters needs
+    blocks.show_table(screen, CLAIM_HEADINGS, rows, wraps_from=13)  # as narrow as one block of 80 characters needs
     for line in chosen if ids else ():
-        for text in told(line):
+        for text in claim_details(line):
             screen.print(text, soft_wrap=True)
     if not (DATA.parent / "tests").is_dir():
         screen.print("What carries a claim is told in a checkout: an installed package has neither tests nor reports.")
@@ -61,7 +61,7 @@ def _show(ids: Sequence[str], form: str, chosen: Sequence[Line]) -> None:
 
 def _chosen(ids: Sequence[str], *, only_open: bool) -> list[Line]:
     root = DATA.parent
-    every = {line.claim.id: line for line in lines(root, refusals(root / "reports" / "claims"))}
+    every = {line.claim.id: line for line in claim_lines(root, refusals(root / "reports" / "claims"))}
     for claim_id in ids:
         if claim_id not in every:
             close = nearest(claim_id.upper(), every)
@@ -70,8 +70,8 @@ def _chosen(ids: Sequence[str], *, only_open: bool) -> list[Line]:
     return [line for line in named if line.state == "open" or not only_open]
 
 
-def cells(line: Line) -> Iterator[tuple[str, ...]]:
-    """Cells under HEADINGS: a row for what holds the claim and for each finding, or one that says that nothing does."""
+def claim_rows(line: Line) -> Iterator[tuple[str, ...]]:
+    """Rows under CLAIM_HEADINGS: what holds the claim, and each finding; or one row that says that nothing does."""
     claim = line.claim
     if claim.held or not line.findings:
         carried = "\n".join(claim.by) or claim.why or claim.note or ""
@@ -87,7 +87,7 @@ def cells(line: Line) -> Iterator[tuple[str, ...]]:
         yield claim.id if first else "", label, str(finding.measured), f"measured: {finding.verdict}{where}", link
 
 
-def told(line: Line) -> Iterator[str]:
+def claim_details(line: Line) -> Iterator[str]:
     """All that is known of one claim, in lines."""
     yield ""
     claim = line.claim

@@ -63,11 +63,11 @@ def run(
     """Simulate users under every arm; write tables and a page. --check: exit code 0 if all is as it was, 1 if not."""
     with plain_errors():
         if check:
-            from skg_bench.app.wholeness import check as verify
+            from skg_bench.app.wholeness import check_runs
 
             if multirun or dry_run:
                 raise UsageError("--check runs nothing; leave out --multirun and --dry-run")
-            raise typer.Exit(0 if verify(overrides or []) else 1)
+            raise typer.Exit(0 if check_runs(overrides or []) else 1)
         from skg_bench.app.commands import run as command
 
         command(overrides or [], multirun=multirun, dry_run=dry_run)
@@ -182,13 +182,13 @@ def list_(
     """Options of each seam, and the meaning of their parameters."""
     with plain_errors():
         if name is not None and ("." in name or name == "config"):
-            from skg_bench.app.parameters import show as parameters
+            from skg_bench.app.parameters import show_parameters
 
-            parameters(name)
+            show_parameters(name)
         else:
-            from skg_bench.app.catalogue import show
+            from skg_bench.app.catalogue import show_options
 
-            show(name)
+            show_options(name)
 
 
 @app.command(epilog=examples.of("claims"))
@@ -220,11 +220,11 @@ def claims(
 
             if make and check:
                 raise UsageError("--make and --check: give one of them")
-            claim_files.check(ids or []) if check else claim_files.make(ids or [], runs, dry=dry_run)
+            claim_files.check_findings(ids or []) if check else claim_files.make(ids or [], runs, dry=dry_run)
             return
-        from skg_bench.app.claims import show as command
+        from skg_bench.app.claims import show_claims
 
-        command(ids or [], form, only_open=only_open)
+        show_claims(ids or [], form, only_open=only_open)
 
 
 @app.command(
@@ -248,9 +248,9 @@ def experiment(
         from skg_bench.app import experiments as command
 
         if name is None:
-            command.show()
+            command.show_experiments()
         else:
-            raise typer.Exit(command.run(name, arguments or []))
+            raise typer.Exit(command.run_experiment(name, arguments or []))
 
 
 @data.command("check", epilog=examples.of("data check"))
@@ -265,18 +265,18 @@ def check_data(
 ) -> None:
     """Guess how a log is written, and print the command that replays it. What a run can show, and what was left out."""
     with plain_errors():
-        from skg_bench.app.log_check import check
+        from skg_bench.app.log_check import check_log
 
-        check(file, overrides or [])
+        check_log(file, overrides or [])
 
 
 @data.command("list", epilog=examples.of("data list"))
 def list_data() -> None:
     """Datasets, with licence, and whether they are here."""
     with plain_errors():
-        from skg_bench.app.datasets import show
+        from skg_bench.app.datasets import show_datasets
 
-        show()
+        show_datasets()
 
 
 @data.command("get", epilog=examples.of("data get"))
@@ -345,5 +345,5 @@ def replay_cases(
 def main() -> None:
     """Entry point of `skg-bench`."""
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child takes modules from the current folder: see core.children
-    interrupts.install()
+    interrupts.install_handlers()
     app()

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from skg_bench.analysis.counts.wording import least
 from skg_bench.app.compose import Composed, composer
-from skg_bench.app.overrides import cells, parse
-from skg_bench.app.progress import console, headline, plural, shown, working
+from skg_bench.app.overrides import parse, sweep_cells
+from skg_bench.app.progress import console, plural, progress_bars, run_headline, working
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
@@ -26,7 +26,7 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
     Raises UsageError, OSError.
     """
     screen = console()
-    composed = [_composed(cell, screen) for cell in (cells(texts) if multirun else [list(texts)])]
+    composed = [_composed(cell, screen) for cell in (sweep_cells(texts) if multirun else [list(texts)])]
     with _reading(composed, screen):
         jobs = _jobs(composed, multirun=multirun)
     turns = _announce(jobs, screen, dry_run=dry_run)
@@ -44,7 +44,7 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
 def _composed(texts: Sequence[str], screen: Console) -> Composed:
     shared, overrides = composer(), parse(texts)
     root = shared.root(overrides)
-    screen.print(headline(root))  # the first line comes before the arms are composed and anything heavy is imported
+    screen.print(run_headline(root))  # the first line comes before the arms are composed and anything heavy is imported
     composed = shared.arms(overrides, root)
     unconcerned: dict[tuple[str, ...], list[str]] = {}
     for text, arms in composed.without.items():
@@ -115,14 +115,14 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
         screen.print(f"{job.out} is finished: nothing is left to simulate", soft_wrap=True)
         finished = start(job, say=lambda line: screen.print(line, soft_wrap=True))
     else:
-        with shown(job.composed.root["experiment"], screen) as (progress, embedding):
+        with progress_bars(job.composed.root["experiment"], screen) as (progress, embedding):
             finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True), embedding)
     if not finished.finished:  # a part of it is done
         return
-    figures = summary.read(finished)
-    tables.arms(screen, figures)
+    figures = summary.read_summary(finished)
+    tables.print_arms(screen, figures)
     if figures.advised and figures.waterfall:
-        tables.regret(screen, figures)
+        tables.print_regret(screen, figures)
     for sentence in verdict.words(figures):
         screen.print(f"* {sentence.text}")
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
@@ -183,18 +183,18 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
     screen.print(f"{compared.users:,} users{seeds}, {compared.turns:,} turns of each arm, against {compared.reference}")
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
-    tables.differences(screen, compared, names)
+    tables.print_differences(screen, compared, names)
     by = f"a verdict is by new {'purchases' if compared.advised else 'requests'}"
     screen.print(f"{by}: p is that interval's, corrected for the number of arms", soft_wrap=True)
     if compared.rows:
         screen.print(least(*compared.rows[0].difference.estimate.least_shares), soft_wrap=True)
     if compared.break_even:
-        tables.pays(screen, compared)
+        tables.print_pays(screen, compared)
     if compared.matched:
-        tables.matched(screen, compared.matched, compared.reference)
+        tables.print_matched(screen, compared.matched, compared.reference)
     for why in compared.unmatched:
         screen.print(f"  {why}", soft_wrap=True)
-    for line in tables.flips(compared):
+    for line in tables.flip_lines(compared):
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
     if others := sorted({row.metric.name for row in compared.rows} - set(names)):
         screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}")
@@ -205,7 +205,7 @@ def _draw(compared: "Comparison", file: Path, screen: Console) -> None:
     from skg_bench.analysis.summary import replace_text
     from skg_bench.core.temporary import PUBLIC
 
-    replace_text(file, forest.svg(compared), mode=PUBLIC)
+    replace_text(file, forest.forest_svg(compared), mode=PUBLIC)
     screen.print(f"figure: {file}", soft_wrap=True)
 
 
@@ -240,13 +240,13 @@ def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -
     others = [Run(path) for path in beside]
     for run in [Run(path) for path in runs]:
         try:
-            summary.read(run)
+            summary.read_summary(run)
             outdated = not run.finished  # turns may have been made since
         except UsageError:  # there is none, or of another version
             outdated = True
         if outdated:
-            summary.write(run)
-        console().print(f"page: {page.write(run, numbered(run, users) or None, others)}", soft_wrap=True)
+            summary.write_summary(run)
+        console().print(f"page: {page.write_page(run, numbered(run, users) or None, others)}", soft_wrap=True)
 
 
 def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:
@@ -258,7 +258,7 @@ def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:
     from skg_bench.runfolder.run import Run
 
     run, screen = Run(path), console()
-    sinks = tracking.chosen(name, run, texts)
+    sinks = tracking.chosen_sinks(name, run, texts)
     for line in tracking.not_taken(sinks, run):
         screen.print(line, soft_wrap=True)
-    return tracking.export(sinks, run, deadline, lambda line: screen.print(line, soft_wrap=True))
+    return tracking.deliver_all(sinks, run, deadline, lambda line: screen.print(line, soft_wrap=True))

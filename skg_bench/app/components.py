@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import Any, Literal, Union, get_args, get_origin
 
 from skg_bench.app.suggestions import nearest
-from skg_bench.app.targets import class_of, components, parameters
+from skg_bench.app.targets import class_of, described_components, parameters
 from skg_bench.app.trust import Origin, admitted
 from skg_bench.core.errors import UsageError
 
@@ -22,7 +22,7 @@ def build(seam: str, node: Mapping[str, Any], origin: Origin, where: str = "") -
     """
     if "_target_" not in node:
         raise UsageError(f"{where}{seam} has no _target_; its yaml must name the class that it configures")
-    for path, chain, inner in components(where + seam, node):
+    for path, chain, inner in described_components(where + seam, node):
         _check_parameters(path, class_of(path, seam, chain), inner)
     (node,) = admitted(origin, [(where + seam, seam, node)])
     try:
@@ -55,7 +55,7 @@ def _check_parameters(path: str, made: type, node: Mapping[str, Any]) -> None:
     hints = parameters(made)
     for key, value in given.items():
         if key in hints and not fits(value, hints[key]):
-            raise UsageError(f"{path}.{key}={value!r} must be {describe(hints[key])}")
+            raise UsageError(f"{path}.{key}={value!r} must be {type_in_words(hints[key])}")
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -78,15 +78,15 @@ def fits(value: Any, hint: Any) -> bool:
     return not isinstance(hint, type) or hint is object or isinstance(value, Mapping | list)
 
 
-def describe(hint: Any) -> str:
+def type_in_words(hint: Any) -> str:
     """A type in words."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return " or ".join(describe(option) for option in inner)
+        return " or ".join(type_in_words(option) for option in inner)
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
     if origin in (list, tuple, Sequence):
-        return f"a list, each {describe(inner[0])}" if inner else "a list"
+        return f"a list, each {type_in_words(inner[0])}" if inner else "a list"
     words = {float: "a number", int: "a whole number", bool: "true or false", str: "a text", types.NoneType: "null"}
     other = f"a component of type {hint.__name__}" if isinstance(hint, type) else str(hint)
     return words.get(hint, "a mapping" if origin in (dict, Mapping) else other)

@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, check_arm_key, check_parts, check_root
-from skg_bench.app.overrides import Override, check, check_interpolations, deepened, has, parse
+from skg_bench.app.overrides import Override, check_interpolations, check_keys, deepened, has, parse
 from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
 
@@ -59,7 +59,7 @@ class Composer:
         raw = _raw(tree)
         values = [deepened(override, raw) for override in overrides if not override.choice and not override.inner]
         for override in values:
-            check(override, raw)
+            check_keys(override, raw)
         root = _resolved(_with(tree, values))
         check_root(root)
         return _named_as_chosen(root, overrides)
@@ -112,7 +112,7 @@ class Composer:
             return tree
         changed = tree.copy()
         for override in inner:
-            check(override, _raw(changed), where)
+            check_keys(override, _raw(changed), where)
             group = override.path.rpartition(".")[2]
             node = self._nodes(parse([f"{group}={override.value}"]))[group][override.value]
             with open_dict(changed):
@@ -223,7 +223,7 @@ def _arm(
     raw = _raw(tree)
     own_values = [deepened(override, raw) for override in arm_overrides if not override.choice and not override.inner]
     for override in own_values:
-        check(override, raw, where)
+        check_keys(override, raw, where)
     replaced = {override.path for override in arm_overrides if override.choice}
     values, without = [], []
     for override in (deepened(o, raw) for o in overrides if not o.choice and not o.inner):

@@ -19,7 +19,7 @@ _WEEKS = (4, 26)  # of the profiles smoke, and demo and paper
 _LOGGED = ("time", "date", "user", "session", "conversation")  # in names of columns that say who asked, and when
 
 
-def described(path: str) -> list[str] | None:
+def corpus_sentences(path: str) -> list[str] | None:
     """Sentences on the corpus that `simulator=labelled` reads at `path`, and the command of a first run; None: what is
     there is no labelled corpus.
 

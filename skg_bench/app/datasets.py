@@ -9,19 +9,19 @@ from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.datasets import Dataset, datasets
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import LARGEST, bytes_of
+from skg_bench.core.foreign import LARGEST_FILE, bytes_of
 
 _PATIENCE = 30  # seconds without a byte
 
 
-def show() -> None:
+def show_datasets() -> None:
     """Print what there is, and where it lies."""
     screen, rows, places = console(), [], []
     for dataset in datasets().values():
         folder = _here(dataset)
         rows.append([dataset.name, dataset.what, dataset.licence, dataset.loader, "yes" if folder else "no"])
         places.append(f"{dataset.name}: {folder or f'skg-bench data get {dataset.name}'}")
-    blocks.show(screen, ["dataset", "what it is", "licence", "read by", "here"], rows)
+    blocks.show_table(screen, ["dataset", "what it is", "licence", "read by", "here"], rows)
     for place in places:
         screen.print(place, soft_wrap=True)
 
@@ -65,7 +65,7 @@ def _fetched(dataset: Dataset, file: str) -> bytes:
     address = dataset.address + file
     try:
         with urlopen(address, timeout=_PATIENCE) as answer:  # noqa: S310  (the manifest's addresses are https)
-            raw: bytes = answer.read(LARGEST + 1)
+            raw: bytes = answer.read(LARGEST_FILE + 1)
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", None) or error
         if isinstance(error, HTTPError):

@@ -47,7 +47,7 @@ class Table:
     def show(self, screen: Console) -> None:
         """Print it on a terminal."""
         screen.print(Text(self.title, style="bold"))
-        blocks.show(screen, self.headings, self.rows)
+        blocks.show_table(screen, self.headings, self.rows)
 
     def _right(self) -> list[bool]:
         columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.headings)
@@ -100,7 +100,7 @@ class Report:
             for file, text in texts.items():
                 (staged / file).write_text(text, "utf-8")
             if results is not None:
-                findings_files.write(staged / "claims", name, results, analysis(name))
+                findings_files.write_findings(staged / "claims", name, results, analysis(name))
             moves = {file: folder / file.relative_to(staged) for file in sorted(staged.rglob("*")) if file.is_file()}
             for target in moves.values():
                 check_folder(target.parent)

@@ -20,7 +20,7 @@ from skg_bench.app import blocks
 from skg_bench.app.experiment_report import Report, check_folder
 from skg_bench.app.progress import console, working
 from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import EXPERIMENTS
 from skg_bench.runfolder.run import Run
@@ -79,17 +79,17 @@ def questions() -> dict[str, str]:
     return lines
 
 
-def show() -> None:
+def show_experiments() -> None:
     """Print the names of all experiments with their questions.
 
     Raises UsageError.
     """
     screen = console()
-    blocks.show(screen, ["experiment", "question"], list(questions().items()))
+    blocks.show_table(screen, ["experiment", "question"], list(questions().items()))
     screen.print("what one needs and can be told: skg-bench experiment NAME --help")
 
 
-def run(name: str, arguments: Sequence[str]) -> int:
+def run_experiment(name: str, arguments: Sequence[str]) -> int:
     """Parse the arguments of an experiment, analyse, print and write; returns the exit code.
 
     Raises UsageError, OSError, and what typer raises for arguments that do not fit.
@@ -115,7 +115,7 @@ def run(name: str, arguments: Sequence[str]) -> int:
             raise
         raise UsageError(
             f"experiment {name} needs the package {error.name}, which is not installed; install all that experiments "
-            f"need: {install('all')}"
+            f"need: {install_hint('all')}"
         ) from error
     return code
 

@@ -21,10 +21,10 @@ from skg_bench.analysis.summary import replace_text
 from skg_bench.app import blocks
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario
-from skg_bench.app.counterexample.commands import answered
+from skg_bench.app.counterexample.commands import answer_in_words
 from skg_bench.app.counterexample.shrink import of_turn
 from skg_bench.app.progress import console
-from skg_bench.app.run_identity import code_digest, commits_between, differences, uncommitted
+from skg_bench.app.run_identity import code_digest, commits_between, identity_differences, uncommitted
 from skg_bench.app.salts import MAKE_ONE, VARIABLE
 from skg_bench.app.trust import FromFile
 from skg_bench.core.draws import salted
@@ -64,12 +64,12 @@ def gate(
     and for an arm that proves nothing.
     """
     run = run if isinstance(run, Run) else Run(run)
-    main = baselines.read(Path(baseline))
+    main = baselines.read_baseline(Path(baseline))
     _refuse_unproven(main.panel, str(baseline), unproven)
     new = panel(run, main.panel.arm)
     references = [Reference("baseline", main.panel, main.rules, str(baseline)), *_drift(main, baseline)]
     if release is not None:
-        last = baselines.read(Path(release))
+        last = baselines.read_baseline(Path(release))
         if last.panel.arm != main.panel.arm:
             raise UsageError(f"{release} is of arm {last.panel.arm!r}, {baseline} of {main.panel.arm!r}; gate one arm")
         references.append(_budgeted("release", last.panel, main, str(release)))
@@ -116,7 +116,7 @@ def smallest(outcome: GateOutcome, *, trust: bool = False) -> Case | None:
     held = worst(outcome.held)
     turns = [(turn, user.user) for user in (outcome.flips.users if outcome.flips else ()) for turn in user.turns]
     lost = sorted((turn.turn, user, turn.reason) for turn, user in turns if turn.lost)
-    before, after = (cases.whole(panel.made["compositions"][outcome.arm]) for panel in (held.base, held.new))
+    before, after = (cases.with_defaults(panel.made["compositions"][outcome.arm]) for panel in (held.base, held.new))
     forked = before.get("fork") or after.get("fork")  # an arm that a baseline does not hold
     scenario, old = _place(held.new), _place(held.base)
     if held.state == "pass" or not lost or before == after or scenario != old or forked:
@@ -145,7 +145,7 @@ def _place(source_panel: Panel) -> Scenario:
 def _told(case: Case) -> Iterator[str]:
     yield f"smallest session that shows it: {len(case.events)} events of user {case.scenario.user}"
     for at, event in enumerate(case.events):
-        before, after = (answered(case.expected[role][at]) for role in ("reference", "arm"))
+        before, after = (answer_in_words(case.expected[role][at]) for role in ("reference", "arm"))
         yield f'  event {event["number"]} "{one_line(event["message"])}": {before} -> {after}'
 
 
@@ -156,7 +156,7 @@ def _differences(base: Panel, new: Panel) -> list[str]:
         for name in sorted({*before, *after})
         if before.get(name) != after.get(name)
     ]
-    return [*differences(base.made, new.made), *versions, *_commits(base, new)]
+    return [*identity_differences(base.made, new.made), *versions, *_commits(base, new)]
 
 
 def _commits(base: Panel, new: Panel) -> list[str]:
@@ -176,7 +176,7 @@ def _commits(base: Panel, new: Panel) -> list[str]:
     return lines
 
 
-def update(
+def update_baseline(
     run: Run | str | Path, file: Path, arm: str | None = None, *, move_anchor: bool = False, unproven: bool = False
 ) -> tuple[Baseline, list[Held]]:
     """Write a baseline file from a run. What the file says of arm, metrics and budget stays, and so does its anchor,
@@ -187,7 +187,7 @@ def update(
     are not those of the anchor that stays; and when its arm is not ahead of `never`, unless it may be `unproven`.
     """
     run = run if isinstance(run, Run) else Run(run)
-    before = baselines.read(file) if file.exists() else None
+    before = baselines.read_baseline(file) if file.exists() else None
     _refuse_dirty(run, file)
     if before is not None and arm not in (None, before.panel.arm):
         raise UsageError(f"{file} is of arm {before.panel.arm!r}; delete it to gate arm {arm!r}")
@@ -202,7 +202,7 @@ def update(
         after = replace(before, panel=new, anchor=anchor)
     held = _against(new, before, after, str(file)) if before else []
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(file, baselines.text(after), mode=PUBLIC)
+    replace_text(file, baselines.baseline_text(after), mode=PUBLIC)
     return after, held
 
 
@@ -259,7 +259,7 @@ def command(
     for held in outcome.held:
         if held.judged:
             screen.print(f"against the {held.which}; harm, positive is worse, with one-sided 95 % limits:")
-            blocks.show(screen, outputs.HEADINGS, outputs.cells(held))
+            blocks.show_table(screen, outputs.GATE_HEADINGS, outputs.gate_rows(held))
     for sentence in outputs.sentences(outcome):
         screen.print(f"* {sentence}", markup=False)
     for which, lines in outcome.differences.items():
@@ -267,7 +267,7 @@ def command(
             screen.print(inert(f"  differs from the {which}: {line}"), markup=False, soft_wrap=True)
     for line in outputs.explained(outcome):
         screen.print(inert(line), markup=False, soft_wrap=True)
-    screen.print(inert(outputs.headline(outcome)), markup=False, soft_wrap=True)
+    screen.print(inert(outputs.gate_headline(outcome)), markup=False, soft_wrap=True)
     if salt_of(outcome.held[0].new) == 0:
         screen.print(f"* {_COMPUTABLE}", markup=False, soft_wrap=True)
     _write(outcome, case, files, screen)
@@ -287,7 +287,7 @@ def _write(outcome: GateOutcome, case: Case | None, files: Files, screen: Consol
             screen.print(f"{files.counterexample}: not written, no session shows it", soft_wrap=True)
         else:
             files.counterexample.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            cases.save(case, files.counterexample)
+            cases.save_case(case, files.counterexample)
     if files.annotations:
         for line in outputs.annotations(outcome):
             screen.out(line, highlight=False)
@@ -297,7 +297,7 @@ def update_command(
     run: Path, baseline: Path, arm: str | None, *, move_anchor: bool = False, unproven: bool = False
 ) -> None:
     """Write the file, and print what changed."""
-    after, held = update(run, baseline, arm, move_anchor=move_anchor, unproven=unproven)
+    after, held = update_baseline(run, baseline, arm, move_anchor=move_anchor, unproven=unproven)
     screen = console()
     for each in held:
         if each.same:
@@ -305,9 +305,9 @@ def update_command(
             continue
         what = "baseline before" if each.which == "baseline" else f"anchor, budget {after.budget:g} margins"
         screen.print(f"against the {what}; harm, positive is worse, with one-sided 95 % limits:")
-        blocks.show(screen, outputs.HEADINGS, outputs.cells(each))
+        blocks.show_table(screen, outputs.GATE_HEADINGS, outputs.gate_rows(each))
         if each.which == "anchor" and each.state != "pass":
-            screen.print(f"drift since the anchor: {outputs.SAYS[each.state]}; --move-anchor accepts it")
+            screen.print(f"drift since the anchor: {outputs.STATE_WORDS[each.state]}; --move-anchor accepts it")
     for name in sorted({rule.metric for rule in blocking(RULES)} - {rule.metric for rule in blocking(after.rules)}):
         screen.print(f"  {name} does not block: this panel has too few trials or users to judge it", soft_wrap=True)
     margins = ", ".join(

@@ -10,7 +10,7 @@ from typing import NoReturn
 _CODE = 130  # as shells have it for Ctrl-C
 
 
-def install() -> None:
+def install_handlers() -> None:
     """Both signals raise KeyboardInterrupt; from then on they end the process. An ignored signal stays ignored."""
     for signum, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(signum) == default:

@@ -23,15 +23,15 @@ from skg_bench.app.progress import plural
 from skg_bench.app.run_identity import described, provenance, write_json
 from skg_bench.app.salts import Salt
 from skg_bench.app.skillbook import seeds
-from skg_bench.app.tracking import DEADLINE, Deliveries, beside, export
+from skg_bench.app.tracking import DEADLINE, Deliveries, beside, deliver_all
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.app.watch import Watch
-from skg_bench.asking.asking import Prompted, parts
+from skg_bench.asking.asking import Prompted, components_within
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_file
-from skg_bench.core.record import Replay, replay
+from skg_bench.core.record import Replay, replay_of
 from skg_bench.core.temporary import sweep
 from skg_bench.engine import pieces
 from skg_bench.engine.comparing import AgreementJudge
@@ -41,7 +41,7 @@ from skg_bench.engine.tasks import WHOLE, Part, ours
 from skg_bench.runfolder import manifest, shards
 from skg_bench.runfolder.links import check_links
 from skg_bench.runfolder.lock import Lock, held, remove_dead
-from skg_bench.runfolder.manifest import NAME, identity_of
+from skg_bench.runfolder.manifest import MANIFEST, identity_of
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Stage
 from skg_bench.runfolder.wholeness import lost_shards, lost_tables
@@ -60,11 +60,11 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     root = composed.root
     simulator, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     check_domain(simulator.domain)
-    root = {**root, **_sizes(root, replay(simulator))}
-    composed, salt = replace(composed, root=root), salts.given(root["salt"])
+    root = {**root, **_sizes(root, replay_of(simulator))}
+    composed, salt = replace(composed, root=root), salts.given_salt(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
     plan = replace(plan, comparison=AgreementJudge(**root["comparison"]))
-    files = {**models(plan.arms), **_prompts(plan.arms), **seeds.digests(plan.arms)}
+    files = {**models(plan.arms), **_prompts(plan.arms), **seeds.seed_digests(plan.arms)}
     data = {"simulator": simulator.digest, "embedder": embedder.digest, **files, **salt.data}
     key = identity_of(described(root, composed.arms, data))
     name = f"{root['experiment']}-{key[:8]}"
@@ -73,7 +73,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     launcher = build("launcher", _launcher(composed), COMMAND_LINE)
     sinks = build("tracker", root["tracker"], COMMAND_LINE).sinks
     job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks, _part(root["part"]))
-    job = _salted(job, salts.kept(salt, out))
+    job = _salted(job, salts.kept_salt(salt, out))
     return replace(job, state=state_of(job))
 
 
@@ -107,7 +107,7 @@ def _part(text: str | None) -> Part:
 
 def _prompts(made: Sequence[Arm]) -> dict[str, str]:
     """Hashes of the prompt files of each arm that has some."""
-    digests = {arm.name: [part.digest for part in parts(arm) if isinstance(part, Prompted)] for arm in made}
+    digests = {arm.name: [part.digest for part in components_within(arm) if isinstance(part, Prompted)] for arm in made}
     return {f"prompts.{name}": " ".join(hashes) for name, hashes in digests.items() if hashes}
 
 
@@ -170,8 +170,8 @@ def _begun(job: PreparedRun) -> PreparedRun:
         return job
     alone = nullcontext() if job.part == WHOLE else held(job.out, "tables", wait=_TABLES)
     with alone:  # another part may begin at the same moment
-        job = _salted(job, salts.kept(job.salt, job.out))
-        salts.keep(job.salt, job.out)
+        job = _salted(job, salts.kept_salt(job.salt, job.out))
+        salts.keep_salt(job.salt, job.out)
     return job
 
 
@@ -181,7 +181,7 @@ def _delivered(job: PreparedRun, say: Say) -> Run:
         sweep(job.out)
     finished = Run(job.out)
     with callers_script_left_alone():
-        export(job.sinks, finished, DEADLINE, say)
+        deliver_all(job.sinks, finished, DEADLINE, say)
     return finished
 
 
@@ -252,7 +252,7 @@ def _say_what_is_made_again(job: PreparedRun, say: Say) -> None:
     try:
         before = Run(job.out)
     except UsageError as error:
-        if (job.out / NAME).exists():
+        if (job.out / MANIFEST).exists():
             say(f"{str(error).partition(';')[0]}: it is written again")
         return
     here = {arm: set(before.numbers(arm)) for arm in before.arms}
@@ -268,7 +268,7 @@ def _write_manifest(job: PreparedRun) -> None:
     """
     before = _run_before(job)
     ended = {} if before is None else {key: before.manifest[key] for key in _ENDED if key in before.manifest}
-    manifest.write(job.out, {**manifest_fields(job), **provenance(), **ended})
+    manifest.write_manifest(job.out, {**manifest_fields(job), **provenance(), **ended})
 
 
 def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
@@ -288,13 +288,13 @@ def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
     pieces.end(job.out)
     # not the tables: `report` may have written some of the users so far
     pools = [f"pool/{file.name}" for file in sorted(job.out.glob("pool/*.json"))]
-    files = manifest.digests(job.out, ["timings.json", *pools])
-    manifest.write(
+    files = manifest.file_digests(job.out, ["timings.json", *pools])
+    manifest.write_manifest(
         job.out, {**run.manifest, **job.salt.told(ended=True), "incomplete": False, "shards": digests, "files": files}
     )
     salts.tell(job.out)
     deliveries.reached("turns")
-    described = describe(job.out, deliveries.reached)
+    described = write_outputs(job.out, deliveries.reached)
     for line in deliveries.lines():
         say(line)
     return described
@@ -308,13 +308,13 @@ def _unwatched(_stage: Stage) -> None:
     """Ignores the attempt."""
 
 
-def describe(out: Path, reached: Callable[[Stage], None] = _unwatched) -> Run:
+def write_outputs(out: Path, reached: Callable[[Stage], None] = _unwatched) -> Run:
     """Write `summary.json`, `curves.csv` and `report.html` of a run whose turns are all there."""
     from skg_bench.analysis import report, summary
 
     run = Run(out)
-    summary.write(run)
+    summary.write_summary(run)
     reached("tables")
-    report.write(run)
+    report.write_page(run)
     reached("page")
     return run

@@ -19,7 +19,7 @@ from rich.console import Console
 from skg_bench.app import blocks
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
-from skg_bench.app.corpus_check import described
+from skg_bench.app.corpus_check import corpus_sentences
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, working
 from skg_bench.app.trust import COMMAND_LINE
@@ -29,7 +29,7 @@ from skg_bench.simulator.logs import recorded_csv, recorded_guess
 from skg_bench.simulator.logs.recorded import Recorded
 from skg_bench.simulator.logs.recorded_cells import decimal_comma, numbers, time_format
 from skg_bench.simulator.logs.recorded_csv import CsvFile
-from skg_bench.simulator.logs.recorded_rows import REQUIRED, SUFFIXES, LeftOut
+from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, REQUIRED, LeftOut
 from skg_bench.simulator.logs.recorded_size import KEY, log_size
 
 _PLAIN = re.compile(r"[\w./-]+")
@@ -57,18 +57,18 @@ class LogTable:
         return texts
 
 
-def check(path: Path, texts: Sequence[str]) -> None:
+def check_log(path: Path, texts: Sequence[str]) -> None:
     """Print what is guessed and the command; of a labelled corpus what a run on it can show. `texts`: overrides that
     say it better.
 
     Raises UsageError for a file that cannot be read, and where a guess would be a toss of a coin.
     """
     screen, given = console(), {override.path: override.value for override in parse(texts)}
-    if path.is_file() and path.suffix in SUFFIXES:
+    if path.is_file() and path.suffix in LOG_SUFFIXES:
         size = log_size(path)
         screen.print(f"{path}: {size.words}", soft_wrap=True, markup=False)
         size.check(_most(given))
-    if not texts and (lines := described(str(path))):
+    if not texts and (lines := corpus_sentences(str(path))):
         for line in lines:
             screen.print(line, soft_wrap=True, markup=False, highlight=False)
         return
@@ -77,7 +77,7 @@ def check(path: Path, texts: Sequence[str]) -> None:
     screen.print(f"{path}: {table.written}", soft_wrap=True, markup=False)
     guesses = recorded_guess.mapping(table.sample)
     rows = [[field, guess.column, guess.why, _example(table.sample[guess.column])] for field, guess in guesses.items()]
-    blocks.show(screen, ["field", "column", "guessed", "such as"], rows)
+    blocks.show_table(screen, ["field", "column", "guessed", "such as"], rows)
     if unused := [name for name in table.sample if name not in {guess.column for guess in guesses.values()}]:
         screen.print(f"not used: {', '.join(unused)}", soft_wrap=True, markup=False)
     if missing := [field for field in REQUIRED if field not in guesses and f"simulator.columns.{field}" not in given]:
@@ -111,10 +111,10 @@ def _command(screen: Console, overrides: Sequence[str]) -> None:
 def _table(path: Path, given: Mapping[str, Any]) -> LogTable:
     if not path.is_file():
         raise UsageError(f"{path} is no file; name a log, or its form with simulator=sgd, uss or agentropy in a run")
-    if path.suffix not in SUFFIXES:
-        raise UsageError(f"{path}: its name must end in {', '.join(SUFFIXES)}")
-    if path.suffix not in recorded_csv.SUFFIXES:
-        sample = recorded_guess.sample(path)
+    if path.suffix not in LOG_SUFFIXES:
+        raise UsageError(f"{path}: its name must end in {', '.join(LOG_SUFFIXES)}")
+    if path.suffix not in recorded_csv.TEXT_TABLES:
+        sample = recorded_guess.first_rows(path)
         return LogTable(f"{len(sample)} columns", {}, sample, None)
     encoding, separator = given.get("simulator.encoding"), given.get("simulator.separator")
     file = CsvFile.open(path, [], encoding, separator, most=_most(given))

@@ -9,7 +9,9 @@ import resource
 
 from skg_bench.core.errors import UsageError
 
-LEAST = 2**30  # bytes that may be mapped; 0.8 GiB are too few to compare two users, and a quarter of them is used
+LEAST_MAPPED = (
+    2**30
+)  # bytes that may be mapped; 0.8 GiB are too few to compare two users, and a quarter of them is used
 # OpenBLAS maps a stack and a buffer for each thread, one a core. The bits of a run do not depend on it.
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -27,11 +29,11 @@ def check_limit() -> None:
     """
     if (most := limit()) is None:
         return
-    if most < LEAST:
+    if most < LEAST_MAPPED:
         raise UsageError(
             f"the limit of this shell on memory is {most >> 20:,} MiB (ulimit -v), and skg-bench needs "
-            f"{LEAST >> 20:,} MiB at least, of which it uses a quarter; give a larger one: ulimit -v {LEAST >> 10}, or "
-            "ulimit -v unlimited"
+            f"{LEAST_MAPPED >> 20:,} MiB at least, of which it uses a quarter; give a larger one: "
+            f"ulimit -v {LEAST_MAPPED >> 10}, or ulimit -v unlimited"
         )
     for variable in _ONE_THREAD:
         os.environ.setdefault(variable, "1")

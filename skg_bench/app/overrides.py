@@ -55,7 +55,7 @@ def parse(texts: Sequence[str], where: str = "") -> list[Override]:
     return parsed
 
 
-def cells(texts: Sequence[str]) -> list[list[str]]:
+def sweep_cells(texts: Sequence[str]) -> list[list[str]]:
     """Every combination of a sweep such as `seed=1,2 policy=never,always`; the last override varies fastest."""
     choices = []
     for text in texts:
@@ -171,7 +171,7 @@ def _inner(outer: Sequence[str], rest: Sequence[str], tree: Tree) -> Sequence[st
     return _inner(step, rest, tree) if inner is None and rest[0] in INSIDE else inner
 
 
-def check(override: Override, tree: Tree, where: str = "") -> None:
+def check_keys(override: Override, tree: Tree, where: str = "") -> None:
     """Every key that `override` sets exists in `tree`.
 
     Raises UsageError naming the nearest key that does. Names of arms are free: `+arms.NAME=[...]` adds one.

@@ -19,7 +19,7 @@ from skg_bench.asking.asking import writes_texts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 
-ROOT = "config"  # the yaml of the keys that belong to no seam
+ROOT_YAML = "config"  # the yaml of the keys that belong to no seam
 _KEY = re.compile(r"(?P<indent> *)(?:- )?(?P<key>\w+):(?P<rest>\s.*|)")
 _COMMENT = re.compile(r"(?:^|\s)#\s?(?P<text>.*)")
 _UNIT = re.compile(r"\s*\[(?P<unit>[^\]]+)\]")
@@ -46,7 +46,7 @@ class Parameter:
         return _UNIT.sub("", self.comment, count=1)
 
 
-def show(name: str) -> None:
+def show_parameters(name: str) -> None:
     """Print what `name`, such as `policy.threshold` or `config`, is and takes.
 
     Raises UsageError for an unknown seam or option.
@@ -55,7 +55,7 @@ def show(name: str) -> None:
     file, screen = _file(seam, option), console()
     for line in _about(file):
         screen.print(line)
-    parameters = list(described(seam, option))
+    parameters = list(option_parameters(seam, option))
     units = any(parameter.unit for parameter in parameters)
     headings = ["parameter", "value", *(["unit"] if units else []), "meaning and source"]
     rows = [
@@ -68,19 +68,19 @@ def show(name: str) -> None:
         for parameter in parameters
     ]
     if rows:
-        blocks.show(screen, headings, rows, wraps_from=18)
+        blocks.show_table(screen, headings, rows, wraps_from=18)
     else:
         screen.print("it has no parameters")
     learns = seam == "llm" and writes_texts(resolve_name(_composed(seam, option)["_target_"]))
     place = f"curator.{seam}" if learns else seam
-    chosen = "" if seam == ROOT else f" {place}={option}"
+    chosen = "" if seam == ROOT_YAML else f" {place}={option}"
     screen.print(f"skg-bench run{chosen}{_override(parameters, '' if _at_root(file) else f'{place}.')}")
 
 
-def described(seam: str, option: str) -> Iterator[Parameter]:
+def option_parameters(seam: str, option: str) -> Iterator[Parameter]:
     """All parameters of an option, those of components inside of it too."""
     comments, at_root = _comments(_file(seam, option)), _at_root(_file(seam, option))
-    root = _comments(_file(ROOT, "")) if at_root else {}
+    root = _comments(_file(ROOT_YAML, "")) if at_root else {}
     yield from _described(_composed(seam, option), {**root, **comments}, "")
 
 
@@ -124,7 +124,7 @@ def _composed(seam: str, option: str) -> dict[str, Any]:
     """Keys and values of an option, those of the options of its seam that it builds upon first."""
     node = _read(_file(seam, option))
     composed: dict[str, Any] = {}
-    for base in node.get("defaults", []) if seam != ROOT else []:
+    for base in node.get("defaults", []) if seam != ROOT_YAML else []:
         if base != "_self_" and isinstance(base, str) and base in groups().get(seam, ()):
             composed = _merged(composed, _composed(seam, base))
     composed = _merged(composed, node)
@@ -145,7 +145,7 @@ def _comments(file: Path) -> dict[str, str]:
     """Comments by the path of their key: behind it, on the lines below, or else right above it."""
     seam = file.parent.name
     comments: dict[str, str] = {}
-    for base in _read(file).get("defaults", []) if file.stem != ROOT else []:
+    for base in _read(file).get("defaults", []) if file.stem != ROOT_YAML else []:
         if base != "_self_" and isinstance(base, str) and base in groups().get(seam, ()):
             comments |= _comments(_file(seam, base))
     stack: list[tuple[int, str]] = []
@@ -180,19 +180,19 @@ def _about(file: Path) -> list[str]:
             break
         if "@package" not in line:
             lines.append(line.lstrip("# "))
-    if file.stem == ROOT:
+    if file.stem == ROOT_YAML:
         return [" ".join(lines)]
     first = first_line(file.parent.name, file.stem)
     return [*([] if first in lines else [first]), *([" ".join(lines)] if lines else [])]
 
 
 def _at_root(file: Path) -> bool:
-    return file.stem == ROOT or "@package _global_" in text_of(file)
+    return file.stem == ROOT_YAML or "@package _global_" in text_of(file)
 
 
 def _file(seam: str, option: str) -> Path:
-    if seam == ROOT:
-        return packages()[0].conf / f"{ROOT}.yaml"
+    if seam == ROOT_YAML:
+        return packages()[0].conf / f"{ROOT_YAML}.yaml"
     known = groups()
     if seam not in known:
         raise UsageError(f"there is no seam {seam!r}; {nearest(seam, known)}")

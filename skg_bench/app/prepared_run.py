@@ -11,16 +11,16 @@ import numpy as np
 from skg_bench.analysis.summary.saturation import LIMIT, corpus
 from skg_bench.app import salts
 from skg_bench.app.compose import Composed
-from skg_bench.app.run_identity import described, differences, versions
+from skg_bench.app.run_identity import described, identity_differences, versions
 from skg_bench.app.salts import PUBLIC, Salt
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
-from skg_bench.core.record import left_out, replay
+from skg_bench.core.record import left_out, replay_of
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part
 from skg_bench.runfolder import schema, shards
-from skg_bench.runfolder.manifest import BESIDE, NAME, manifest_of, run_key
+from skg_bench.runfolder.manifest import BESIDE, MANIFEST, manifest_of, run_key
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink
 from skg_bench.runfolder.wholeness import faults
@@ -47,7 +47,7 @@ class PreparedRun:
     @property
     def counted(self) -> bool:
         """Is `turns` exact?"""
-        return replay(self.plan.simulator) is not None
+        return replay_of(self.plan.simulator) is not None
 
     def turns(self) -> int:
         """Turns of all arms: counted in a log, else estimated from the numbers of events of the first users."""
@@ -87,7 +87,7 @@ def state_of(job: PreparedRun) -> State:
     if not job.out.is_dir():
         raise UsageError(f"out={job.out} is a file; name a folder")
     try:
-        before = manifest_of(job.out / NAME) if (job.out / NAME).exists() else None
+        before = manifest_of(job.out / MANIFEST) if (job.out / MANIFEST).exists() else None
     except UsageError as error:  # torn or changed
         before = None
         if not _shards_are_ours(job):
@@ -102,7 +102,7 @@ def state_of(job: PreparedRun) -> State:
     if before.get("identity") != job.identity:
         raise UsageError(
             f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
-            + "\n  ".join(differences(before, manifest_fields(job)) or ["identity"])
+            + "\n  ".join(identity_differences(before, manifest_fields(job)) or ["identity"])
         )
     finished = not before.get("incomplete") and next(faults(known), None) is None
     if not finished and (changed := _changed(before.get("versions", {}), versions())):
@@ -118,7 +118,7 @@ def _shards_are_ours(job: PreparedRun) -> bool:
     labels = []
     for file in job.out.glob("turns/*.parquet"):
         with suppress(UsageError):
-            labels.append(shards.label(file).run)
+            labels.append(shards.shard_label(file).run)
     return bool(labels) and set(labels) == {run_key_of(job)}
 
 
@@ -133,10 +133,10 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 def manifest_fields(job: PreparedRun) -> dict[str, Any]:
     """Fields of the manifest that are known before the run begins."""
-    root, log = job.composed.root, replay(job.plan.simulator)
+    root, log = job.composed.root, replay_of(job.plan.simulator)
     published = getattr(job.plan.simulator, "published", None)
     return {
-        "schema": schema.VERSION,
+        "schema": schema.SCHEMA_VERSION,
         "identity": job.identity,
         "incomplete": True,
         "question": root["question"],

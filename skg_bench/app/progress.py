@@ -36,7 +36,7 @@ class _Rate(TextColumn):
 
 
 @contextmanager
-def shown(what: str, console: Console) -> Iterator[tuple[Report, Report]]:
+def progress_bars(what: str, console: Console) -> Iterator[tuple[Report, Report]]:
     """Two callbacks that show progress on `console` until the block ends: (done turns, all turns), and one of texts.
 
     The second is of what is embedded before the first turn, and shows nothing if nothing is.
@@ -46,7 +46,7 @@ def shown(what: str, console: Console) -> Iterator[tuple[Report, Report]]:
         def write(line: str) -> None:
             console.out(line, highlight=False)
 
-        yield plain(what, write), plain("embedding", write, unit="texts")
+        yield progress_lines(what, write), progress_lines("embedding", write, unit="texts")
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), _Rate(""), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
@@ -79,7 +79,7 @@ def _bar(bar: Progress, what: str, unit: str) -> Report:
     return report
 
 
-def plain(
+def progress_lines(
     what: str, write: Callable[[str], object], clock: Callable[[], float] = monotonic, unit: str = "turns"
 ) -> Report:
     """A callback that writes `what 40 % 1,200 of 3,000 turns, 600 turns/s, 0:03 left` at most every 5 seconds."""
@@ -126,7 +126,7 @@ def console(file: TextIO | None = None) -> Console:
     return _Clean(file=file, width=None if known else 160, highlight=False, markup=False, emoji=False)
 
 
-def headline(root: Mapping[str, Any]) -> str:
+def run_headline(root: Mapping[str, Any]) -> str:
     """Headline of a run with this root configuration."""
     arms = root["arms"]
     return (

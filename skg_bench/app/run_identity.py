@@ -72,7 +72,7 @@ def _code(root: Path) -> Iterator[Path]:
         yield from (Path(folder) / name for name in names if not name.endswith((".pyc", ".so")))
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def identity_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """`key: old value -> new value` for all that is in the identity of either manifest and differs."""
     before, after = flat(_counted(old)), flat(_counted(new))
     keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]

@@ -19,7 +19,7 @@ from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of
 from skg_bench.core.temporary import replacing
-from skg_bench.runfolder.manifest import NAME, manifest_of
+from skg_bench.runfolder.manifest import MANIFEST, manifest_of
 
 VARIABLE = "SKG_BENCH_SALT"
 MAKE_ONE = f"export {VARIABLE}=$(python -c 'import secrets; print(secrets.token_hex(16))')"
@@ -67,7 +67,7 @@ def wrong(value: Any) -> str | None:
     return None if whole else "must be draw, env, or a number of 128 bits: whole, from 0, or 0x and up to 32 hex digits"
 
 
-def given(value: Any) -> Salt:
+def given_salt(value: Any) -> Salt:
     """The salt that the configuration, or for `env` the environment, gives; a fresh one for `draw`.
 
     Raises UsageError for a variable that holds no salt.
@@ -86,7 +86,7 @@ def given(value: Any) -> Salt:
     return Salt(int(match[1], 16), value)
 
 
-def kept(salt: Salt, out: Path) -> Salt:
+def kept_salt(salt: Salt, out: Path) -> Salt:
     """The salt that an earlier attempt at the run in `out` drew, or else this one.
 
     Raises UsageError where that one is lost.
@@ -97,7 +97,7 @@ def kept(salt: Salt, out: Path) -> Salt:
         return Salt(int(text, 16), salt.origin)
     before: Mapping[str, Any] = {}
     with suppress(UsageError):  # it is torn, which is said where the run is looked at
-        before = manifest_of(out / NAME)
+        before = manifest_of(out / MANIFEST)
     if before.get("salt"):
         return Salt(int(before["salt"], 16), salt.origin)
     if before.get("incomplete") and "salt_hash" in before:
@@ -108,7 +108,7 @@ def kept(salt: Salt, out: Path) -> Salt:
     return salt
 
 
-def keep(salt: Salt, out: Path) -> None:
+def keep_salt(salt: Salt, out: Path) -> None:
     """Write a drawn salt for whoever goes on with the run; only this user can read it."""
     if salt.drawn and not (out / _FILE).exists():
         with replacing(out / _FILE) as file:

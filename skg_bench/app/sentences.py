@@ -129,7 +129,7 @@ def templates(root: Path) -> Mapping[str, Mapping[str, str]]:
     return content
 
 
-def write(root: Path) -> list[str]:
+def fill_readmes(root: Path) -> list[str]:
     """Fill all blocks; returns the READMEs that changed.
 
     Raises UsageError for a block that is missing in its README, and a cell that is missing in its report.
@@ -187,7 +187,7 @@ def _differences(root: Path, template: str, written: str) -> Iterator[str]:
 def main() -> None:
     """`python -m skg_bench.app.sentences [FOLDER]`: fill the READMEs of a checkout, default this one."""
     try:
-        changed = write(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
+        changed = fill_readmes(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)

@@ -18,7 +18,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.store import Store, StoreError
 from skg_bench.skillbook.ace.book import ERAS, AceBook, Era
 from skg_bench.skillbook.conversion import from_ace
-from skg_bench.skillbook.prompt_layout import LIMIT
+from skg_bench.skillbook.prompt_layout import LARGEST_PROMPT
 from skg_bench.skillbook.rendering import render
 from skg_bench.skillbook.storing import Rule, UpdateEnd, VersionedBook, load, update
 
@@ -38,7 +38,7 @@ class StoredBooks:
     era: Era = "v2"  # the format of skillbooks that begin here
     clock: Callable[[], str] = field(default=_now, repr=False)  # ISO 8601
 
-    def prompt(self, user: str, seconds: float = _SECONDS, limit: int = LIMIT) -> str:
+    def prompt(self, user: str, seconds: float = _SECONDS, limit: int = LARGEST_PROMPT) -> str:
         """Prompt of a user's skillbook, at most `limit` characters; empty for a user without one.
 
         Raises StoreError where it is not read within `seconds`, and whatever `load` raises.

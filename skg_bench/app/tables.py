@@ -13,24 +13,24 @@ from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.wording import bare, interval, number, of_purchases
-from skg_bench.analysis.report.advised import LINKS
+from skg_bench.analysis.report.advised import LINK_WORDS
 from skg_bench.analysis.summary import Summary
-from skg_bench.app.blocks import show
+from skg_bench.app.blocks import show_table
 from skg_bench.app.prepared_run import PreparedRun
 
-SHOWN: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
+ARM_COLUMNS: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
 _FIRST = ("arm", "difference", "new requests", "verdict", "detectable", "value")  # of a comparison
-MATCHED = (
+MATCHED_HEADINGS = (
     "arm", "utility +/-", "wrong hits", "raised", "hit rate", "reference", "right answers +/-", "hit rate +/-",
 )  # fmt: skip
 OF_ADVICE = ("utility", "listened", "overridden", "regret", "blocked_wanted", "skills", "interventions_per_week")
 OF_A_LOG = ("hit_rate", "wrong_lower", "wrong_upper", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
-def arms(screen: Console, summary: Summary) -> None:
+def print_arms(screen: Console, summary: Summary) -> None:
     """One row an arm: utility against the reference with the interval for new requests, verdict, figures."""
     reference, metrics = summary.reference, summary.metrics
-    names: tuple[str, ...] = (*(OF_ADVICE if summary.advised else SHOWN), *summary.own)
+    names: tuple[str, ...] = (*(OF_ADVICE if summary.advised else ARM_COLUMNS), *summary.own)
     if summary.log is not None:
         names = tuple(
             m for m in OF_A_LOG if any(arm_figures[m].mean is not None for arm_figures in summary.arms.values())
@@ -49,22 +49,22 @@ def arms(screen: Console, summary: Summary) -> None:
         elif compared:
             row += ["-", "reference"]
         rows.append([*row, *(number(figures[name].mean, metrics[name].unit) for name in names)])
-    show(screen, [*headings, *(metrics[name].label for name in names)], rows)
+    show_table(screen, [*headings, *(metrics[name].label for name in names)], rows)
 
 
-def regret(screen: Console, summary: Summary) -> None:
+def print_regret(screen: Console, summary: Summary) -> None:
     """Regret where skills are advice: one row an arm, from the best that can be said to the utility reached."""
     unit = "utility"
     rows = [
-        [arm, number(fall.ceiling, unit), *(number(fall.losses[link].mean, unit) for link in LINKS),
+        [arm, number(fall.ceiling, unit), *(number(fall.losses[link].mean, unit) for link in LINK_WORDS),
          number(summary.arms[arm]["utility"].mean, unit)]
         for arm, fall in summary.waterfall.items()
     ]  # fmt: skip
     screen.print(Text("from the best that can be said to what was reached", style="bold"))
-    show(screen, ["arm", "best", *(f"- {label.lower()}" for label, _ in LINKS.values()), "= utility"], rows)
+    show_table(screen, ["arm", "best", *(f"- {label.lower()}" for label, _ in LINK_WORDS.values()), "= utility"], rows)
 
 
-def differences(screen: Console, compared: Comparison, names: Sequence[str]) -> None:
+def print_differences(screen: Console, compared: Comparison, names: Sequence[str]) -> None:
     """Rows of these metrics, one an arm: the paired difference, its interval, the verdict, then all the rest."""
     known = headings(compared)
     order = [known.index(heading) for heading in _FIRST] + [
@@ -74,7 +74,7 @@ def differences(screen: Console, compared: Comparison, names: Sequence[str]) -> 
         rows = [row for row in cells(compared, [name]) if row[known.index("metric")] == _label(compared, name)]
         screen.print(Text(_label(compared, name), style="bold"))
         named = [of_purchases(heading) if compared.advised else heading for heading in known]
-        show(screen, [named[at] for at in order], [[row[at] for at in order] for row in rows])
+        show_table(screen, [named[at] for at in order], [[row[at] for at in order] for row in rows])
         for row in compared.rows:
             if row.metric.name == name and (words := carried(row)):
                 text = of_purchases(words) if compared.advised else words
@@ -85,7 +85,7 @@ def _label(compared: Comparison, name: str) -> str:
     return next(row.metric.label for row in compared.rows if row.metric.name == name)
 
 
-def matched(screen: Console, matches: Sequence[Matched], reference: str) -> None:
+def print_matched(screen: Console, matches: Sequence[Matched], reference: str) -> None:
     """One row an arm: it and the reference at the lower of their error rates."""
     rows = []
     for match in matches:
@@ -103,16 +103,16 @@ def matched(screen: Console, matches: Sequence[Matched], reference: str) -> None
             row.append("-" if pair is None else f"{number(pair.difference, unit, signed=True)} ({span})")
         rows.append([match.arm, row[4], *row[:4], *row[5:]])
     screen.print(Text("at matched error rate", style="bold"))
-    show(screen, MATCHED, rows)
+    show_table(screen, MATCHED_HEADINGS, rows)
 
 
-def pays(screen: Console, compared: Comparison) -> None:
+def print_pays(screen: Console, compared: Comparison) -> None:
     """One row an arm: how many of its hits are right, and from how many on hits are worth more than the LLM."""
     screen.print(Text("answers from memory", style="bold"))
-    show(screen, PAYS_HEADINGS, paying(compared))
+    show_table(screen, PAYS_HEADINGS, paying(compared))
 
 
-def flips(compared: Comparison) -> Iterator[str]:
+def flip_lines(compared: Comparison) -> Iterator[str]:
     """Turns that arms and the reference answered differently, counted by reason, and those that are told."""
     if compared.flips:
         yield f"turns answered worse and better than by {compared.reference}, by what failed in the arm that was wrong"
@@ -141,7 +141,7 @@ def plan(screen: Console, job: PreparedRun) -> None:
         [name, " ".join(job.composed.root["arms"][name]) or "-", *(parts.get(seam, "-") for seam in seams)]
         for name, parts in made.items()
     ]
-    show(screen, ["arm", "overrides", *seams], rows)
+    show_table(screen, ["arm", "overrides", *seams], rows)
     if shared:
         screen.print(f"the same in all arms: {', '.join(f'{seam} {option}' for seam, option in shared.items())}")
 

@@ -20,7 +20,7 @@ Chain = tuple[tuple[str, str], ...]  # from the outermost component in, of each:
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def components(path: str, node: Any) -> Iterator[tuple[str, Chain, Node]]:
+def described_components(path: str, node: Any) -> Iterator[tuple[str, Chain, Node]]:
     """Every component that a node describes, those inside of others too: where it stands, its chain, its own node.
 
     The places of a list share their list's key: what may stand at one of them may stand at each.
@@ -40,13 +40,13 @@ def _components(path: str, node: Any, around: Chain, key: str) -> Iterator[tuple
             yield from _components(f"{path}.{name}", inner, around, f"{key}.{name}" if key else str(name))
 
 
-def named(seam: str, chain: Chain) -> bool:
+def named_by_yaml(seam: str, chain: Chain) -> bool:
     """Does a yaml of `seam` name the last class of `chain`, inside the same components and at the same keys?"""
     yamls = _yamls(seam, groups().get(seam, ()), packages())
     if chain in yamls.written or chain in yamls.composed:
         return True
     inner = _inside(chain)
-    return inner is not None and named(*inner)
+    return inner is not None and named_by_yaml(*inner)
 
 
 def class_of(path: str, seam: str, chain: Chain) -> type:
@@ -55,7 +55,7 @@ def class_of(path: str, seam: str, chain: Chain) -> type:
     Raises UsageError for one that no yaml of `seam` names there, and for what is no class of an installed package.
     """
     target = chain[-1][1]
-    if not named(seam, chain):
+    if not named_by_yaml(seam, chain):
         known = nearest(target, valid(seam, chain)) or "no component may stand there"
         raise UsageError(
             f"{path}._target_={target!r} is refused, as no yaml of {seam} names it there; {known}. A class of your own "
@@ -119,7 +119,7 @@ class _Yamls:
 
 
 def _chains(nodes: Iterable[Node]) -> frozenset[Chain]:
-    return frozenset(chain for node in nodes for _, chain, _ in components("", node))
+    return frozenset(chain for node in nodes for _, chain, _ in described_components("", node))
 
 
 @cache

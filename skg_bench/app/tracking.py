@@ -1,4 +1,4 @@
-"""Trackers: beside a run, each sink in a process of its own, which may refuse, hang or die; and later, by `export`.
+"""Trackers: beside a run, each sink in a process of its own that may refuse, hang or die; and later, by `deliver_all`.
 
 A run waits for a place no longer than `WAIT` after its own end, or after the place is open where that is a file of this
 machine. What is not delivered then is counted and said, and is still in the run directory.
@@ -208,7 +208,7 @@ def _deliver(sink: Sink, run: Run, progress: Callable[[int, int], None]) -> str:
         from skg_bench.analysis.report import picture
         from skg_bench.analysis.summary import replace_text
 
-        replace_text(figure, picture.svg(run))
+        replace_text(figure, picture.picture_svg(run))
     with _private():
         return without_secrets(sink.deliver(run, progress))
 
@@ -223,7 +223,7 @@ def _private() -> Iterator[None]:
         os.umask(before)
 
 
-def export(sinks: Sequence[Sink], run: Run, deadline: int, say: Callable[[str], None]) -> bool:
+def deliver_all(sinks: Sequence[Sink], run: Run, deadline: int, say: Callable[[str], None]) -> bool:
     """Deliver a finished run within `deadline` seconds; returns whether all of it is there."""
     with beside(sinks, run.path) as deliveries:
         for stage in get_args(Stage):
@@ -233,7 +233,7 @@ def export(sinks: Sequence[Sink], run: Run, deadline: int, say: Callable[[str], 
         return deliveries.complete
 
 
-def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
+def chosen_sinks(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
     """The sinks of `tracker=name`: as given in overrides of `tracker.`, else as in the run's own configuration.
 
     What reaches something, such as an address, is never taken from there: who wrote a manifest must not choose where

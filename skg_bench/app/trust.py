@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import typer
 
-from skg_bench.app.targets import class_of, components, parameters
+from skg_bench.app.targets import class_of, described_components, parameters
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
 from skg_bench.core.reach import Confined, Kind, Reach
@@ -138,7 +138,7 @@ _ARMS: Mapping[str, Reach] = {  # keys of an arm that are no components; those t
 def _requests(origin: FromFile, path: str, key: str, node: Any) -> Iterator[ReachRequest]:
     if isinstance(node, Mapping | list):
         spared: list[str] = []
-        for place, chain, inner in components(path, node):
+        for place, chain, inner in described_components(path, node):
             made = class_of(place, key, chain)
             asks = any(f"{place}.".startswith(f"{place_of}.") for place_of in spared)
             if isinstance(confined := vars(made).get("confined"), Confined) and not origin.trusted:

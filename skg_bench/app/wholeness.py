@@ -12,21 +12,21 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.runfolder import shards
 from skg_bench.runfolder.lock import worked_on
-from skg_bench.runfolder.manifest import NAME
+from skg_bench.runfolder.manifest import MANIFEST
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.wholeness import faults
 
 _LOOKS, _PAUSE = 2, 0.25  # further looks at what is wrong, and seconds before each
 
 
-def check(texts: Sequence[str]) -> bool:
+def check_runs(texts: Sequence[str]) -> bool:
     """Check run folders, or those of the runs that overrides describe; returns whether all is as it was written.
 
     Raises UsageError for what is neither.
     """
     screen = console()
     folders = (
-        [Path(text) for text in texts] if texts and all((Path(t) / NAME).exists() for t in texts) else [_out(texts)]
+        [Path(text) for text in texts] if texts and all((Path(t) / MANIFEST).exists() for t in texts) else [_out(texts)]
     )
     return not [folder for folder in folders if not _checked(folder, screen)]
 

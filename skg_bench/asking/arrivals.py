@@ -13,7 +13,7 @@ Done = Callable[[int, Completion], None]
 _AT_ONCE = 64  # asks that a model without `each` gets in one call, where it does not say how many are in flight
 
 
-def each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
+def ask_each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
     """`llm.each`; of a model without it, `complete` of as many prompts as it has in flight, again and again. Only the
     first UsageError of `done` is raised: that ends the sending.
     """

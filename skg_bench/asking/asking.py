@@ -107,7 +107,7 @@ def timed_out(role: str) -> str:
     return f"{_WORK.get(role, role)} timed out"
 
 
-def parts(component: Any) -> Iterator[Any]:
+def components_within(component: Any) -> Iterator[Any]:
     """A component, and all components inside of it."""
     yield component
     if isinstance(component, tuple):
@@ -116,7 +116,7 @@ def parts(component: Any) -> Iterator[Any]:
         value = is_dataclass(component) and not isinstance(component, type)
         inner = tuple(getattr(component, f.name) for f in fields(component)) if value else ()
     for part in inner:
-        yield from parts(part)
+        yield from components_within(part)
 
 
 @runtime_checkable

@@ -9,8 +9,8 @@ from typing import Any
 from skg_bench.asking.asking import Completion, End, Prices, Prompt, timed_out
 from skg_bench.asking.refusals import server_reason
 from skg_bench.asking.sending import ChatServer, Contact, NoAnswerError, NoServerError
-from skg_bench.asking.structured import parsed
-from skg_bench.asking.wire import FORMS, ChatAnswer, Message, read, response_format, with_schema
+from skg_bench.asking.structured import structured_answer
+from skg_bench.asking.wire import FORMS, ChatAnswer, Message, chat_answer, response_format, with_schema
 from skg_bench.core.errors import UsageError
 
 
@@ -66,7 +66,7 @@ class Exchange:
             answer = self.answers[-1]
             if answer.refused:
                 return "refused", None, "the model or a filter of the server refuses to answer"
-            value, wrong = parsed(answer.text, self.prompt.schema)
+            value, wrong = structured_answer(answer.text, self.prompt.schema)
             if not wrong:
                 return "ok", value, ""
             if answer.cut:  # and so would its repair be
@@ -95,7 +95,7 @@ class Exchange:
             try:
                 if not response.is_success:
                     raise ValueError(f"HTTP {response.status_code}")  # noqa: TRY301  as an answer that cannot be read
-                self.answers.append(read(response.content, messages))
+                self.answers.append(chat_answer(response.content, messages))
             except ValueError as error:
                 words = f"{error}; it begins: {server_reason(response, self.server.key)!r}"
                 if self.contact.answered:

@@ -56,11 +56,11 @@ class PromptFile:
         self, data: Mapping[str, Any], draw: int, limit: int, *, recorded: bool = False, redacted: bool = False
     ) -> Prompt:
         """The prompt with these data, a value for each name in `self.data`. See Prompt for the others."""
-        user = _PLACEHOLDER.sub(lambda _: block({name: data[name] for name in self.data}), self.request)
+        user = _PLACEHOLDER.sub(lambda _: json_block({name: data[name] for name in self.data}), self.request)
         return Prompt(self.role, self.system, user, self.schema, draw, limit, recorded, redacted)
 
 
-def block(data: Mapping[str, Any]) -> str:
+def json_block(data: Mapping[str, Any]) -> str:
     """Data as the JSON block of a prompt. Backticks are escaped, so that no text in it can end the block."""
     written = json.dumps(data, ensure_ascii=False, indent=1).replace("`", "\\u0060")
     return f"```json\n{written}\n```"
@@ -79,7 +79,7 @@ def data_of(prompt: Prompt) -> dict[str, Any]:
 
 
 @cache
-def load(role: str, folder: str | None, needs: tuple[str, ...]) -> PromptFile:
+def load_prompt(role: str, folder: str | None, needs: tuple[str, ...]) -> PromptFile:
     """The prompt of a role, from `folder` or, where it is None, from the package; `needs` are the data that the role is
     given.
 

@@ -17,7 +17,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of
 from skg_bench.core.shapes import shaped
 
-VERSION = 1
+RECORDING_VERSION = 1
 SETTINGS = ("model", "temperature", "top_p", "limit", "schema", "draw")  # what tells equal messages apart
 _DIGEST = b'{"digest":"%s",'
 _MOST = 1e15
@@ -70,7 +70,7 @@ def line(key: bytes, ask: Ask, completion: Completion) -> bytes:
         "tokens_out": completion.tokens_out, "cost_usd": completion.cost_usd, "latency_ms": completion.latency_ms,
         "served": completion.served,
     }  # fmt: skip
-    rest = json.dumps({"version": VERSION, "key": key.hex(), **ask.fields, **answer}).encode()[1:]
+    rest = json.dumps({"version": RECORDING_VERSION, "key": key.hex(), **ask.fields, **answer}).encode()[1:]
     return _DIGEST % sha256(rest).hexdigest().encode() + rest + b"\n"
 
 
@@ -85,8 +85,10 @@ def fields_of(written: bytes) -> dict[str, Any]:
         raise ValueError(f"is no JSON ({error})") from error
     if not isinstance(fields, dict) or "version" not in fields:
         raise ValueError("is no line of a recording")
-    if fields["version"] != VERSION:
-        raise ValueError(f"is of version {reprlib.repr(fields['version'])}; this skg_bench reads version {VERSION}")
+    if fields["version"] != RECORDING_VERSION:
+        raise ValueError(
+            f"is of version {reprlib.repr(fields['version'])}; this skg_bench reads version {RECORDING_VERSION}"
+        )
     if written[:_BEGINS] != _DIGEST % sha256(written[_BEGINS:]).hexdigest().encode():
         raise ValueError("was changed after it was recorded: its digest does not fit")
     if not isinstance(fields.get("key"), str) or not _KEY.fullmatch(fields["key"]):

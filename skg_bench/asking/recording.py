@@ -37,7 +37,7 @@ class _Progress:
 
 
 @cache
-def opened(folder: Path) -> "Recording":
+def opened_recording(folder: Path) -> "Recording":
     """The recording in a folder: read once in each process."""
     return Recording(folder)
 

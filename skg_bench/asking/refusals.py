@@ -14,7 +14,7 @@ PATH = "/chat/completions"
 _SHOWN = 200  # characters of what a server says
 
 
-def check(response: "httpx.Response", address: str, model: str, key: str | None) -> None:
+def check_response(response: "httpx.Response", address: str, model: str, key: str | None) -> None:
     """Does the server take requests like this one at all?
 
     Raises UsageError for a redirect, a refused key, an account without credit and an unknown path or model.

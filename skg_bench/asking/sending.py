@@ -10,9 +10,9 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from skg_bench.asking.refusals import PATH, check, no_tls, payable, server_reason
+from skg_bench.asking.refusals import PATH, check_response, no_tls, payable, server_reason
 from skg_bench.core.bodies import ACCEPTED, received_async
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
     import httpx
@@ -76,7 +76,7 @@ class ChatServer:
             after = _seconds(response.headers.get("Retry-After", ""))
             self.troubles.append(NoAnswerError(words, after=after))
             raise self.troubles[-1]
-        check(response, self.address, self.model, self.key)
+        check_response(response, self.address, self.model, self.key)
         return response
 
     async def _response(self, content: bytes) -> "httpx.Response":
@@ -120,7 +120,7 @@ def check_libraries() -> None:
         import jsonschema  # noqa: F401
         import tenacity  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"curator.llm=endpoint needs {error.name}: {install('llm')}") from error
+        raise UsageError(f"curator.llm=endpoint needs {error.name}: {install_hint('llm')}") from error
 
 
 def contact(address: str, model: str) -> Contact:

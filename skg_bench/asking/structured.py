@@ -12,7 +12,7 @@ _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
 _SHOWN = 200  # characters of what is wrong
 
 
-def parsed(text: str, schema: Mapping[str, Any] | None) -> tuple[Any, str]:
+def structured_answer(text: str, schema: Mapping[str, Any] | None) -> tuple[Any, str]:
     """The value of an answer, and what is wrong with it, empty where nothing is. A fence of Markdown around the JSON is
     taken away. Without a schema there is no value and nothing wrong.
     """

@@ -46,7 +46,7 @@ def response_format(role: str, schema: Mapping[str, Any], form: str) -> dict[str
     return {"response_format": {"type": form, form: {"name": role, "schema": schema, "strict": True}}}
 
 
-def read(content: bytes, messages: Sequence[Message]) -> ChatAnswer:
+def chat_answer(content: bytes, messages: Sequence[Message]) -> ChatAnswer:
     """An answer from the body of a response. Tokens that the server does not count are estimated.
 
     Raises ValueError for a body that is no chat completion.

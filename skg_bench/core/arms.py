@@ -96,7 +96,7 @@ class Arm:
         if self.fork is not None or self.freeze is not None:
             key = "freeze" if self.fork is None else "fork"
             try:
-                state.check(assistant.start(1), 1, assistant)
+                state.check_state(assistant.start(1), 1, assistant)
             except UsageError as error:
                 raise UsageError(f"{key} needs a state that can be copied. {error}") from error
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.feedback import KINDS
+from skg_bench.core.feedback import FEEDBACK_KINDS
 from skg_bench.core.grid import I32, I64, U64, Bool
 
 ADD, UPDATE, TAG, REMOVE = 0, 1, 2, 3
 OPERATIONS = ("ADD", "UPDATE", "TAG", "REMOVE")
-_RATINGS = KINDS["rating"]
+_RATINGS = FEEDBACK_KINDS["rating"]
 TAKEN_BACK = len(_RATINGS)  # what is added to the code of a rating that a TAG takes back
 TAG_RATINGS = (*_RATINGS, *(f"{rating} taken back" for rating in _RATINGS))
 """What a TAG records: a rating, or that an earlier one of the skill no longer counts."""
@@ -34,8 +34,8 @@ class Batch:
 
 LINEAGE_BITS = 20  # of the ADD's number among those of its event, in the lineage of a skill
 
-EMPTY = np.zeros(0, np.int32)
-EMPTY.setflags(write=False)
+NO_ROWS = np.zeros(0, np.int32)
+NO_ROWS.setflags(write=False)
 
 
 def blank(n: int) -> Batch:
@@ -45,7 +45,7 @@ def blank(n: int) -> Batch:
     return Batch(row, op, skill, name, text, source, rating, uses, reason, content, about)
 
 
-NOTHING = blank(0)
+NO_OPERATIONS = blank(0)
 
 
 def part(batch: Batch, which: Bool | I64) -> Batch:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from skg_bench.core.errors import UsageError
 
-LARGEST = 8 * 2**20  # bytes of a body, after it was unpacked; an answer of a model has some kilobytes
+LARGEST_BODY = 8 * 2**20  # bytes of a body, after it was unpacked; an answer of a model has some kilobytes
 ACCEPTED = {"Accept-Encoding": "gzip"}  # header of a request: how its response may be packed
 _EITHER = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
 _OF_PACKING = ("content-encoding", "content-length", "transfer-encoding")
@@ -30,19 +30,19 @@ class _Body:
     def add(self, raw: bytes) -> None:
         """Take what came next.
 
-        Raises UsageError for more than `LARGEST`, and for what is no gzip.
+        Raises UsageError for more than `LARGEST_BODY`, and for what is no gzip.
         """
         self._received += len(raw)
         try:
-            part = raw if self._unpack is None else self._unpack.decompress(raw, LARGEST - self._length + 1)
+            part = raw if self._unpack is None else self._unpack.decompress(raw, LARGEST_BODY - self._length + 1)
         except zlib.error as error:
             raise UsageError(f"{self._address} packs its answer wrongly ({error})") from error
         self._length += len(part)
         self._parts.append(part)
-        if max(self._received, self._length) > LARGEST:
+        if max(self._received, self._length) > LARGEST_BODY:
             raise UsageError(
-                f"{self._address} answers with more than {LARGEST:,} bytes, and no more is read; is this the address "
-                "that you mean?"
+                f"{self._address} answers with more than {LARGEST_BODY:,} bytes, and no more is read; is this the "
+                "address that you mean?"
             )
 
     def whole(self, response: Response) -> Response:

@@ -26,7 +26,7 @@ def certain(place: I32, k: int) -> F64:
     return share
 
 
-def uniform(candidates: Candidates) -> F64:
+def uniform_choice(candidates: Candidates) -> F64:
     """The distribution `[B, 1 + K]` that is the same for the fallback and each candidate."""
     listed = np.concatenate([np.ones((len(candidates.skill), 1)), candidates.skill >= 0], axis=1)
     share: F64 = listed / listed.sum(axis=1, keepdims=True)

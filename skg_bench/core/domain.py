@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import numpy as np
 
 from skg_bench.core.errors import RowError, UsageError
-from skg_bench.core.feedback import KINDS, Feedback
+from skg_bench.core.feedback import FEEDBACK_KINDS, Feedback
 from skg_bench.core.shapes import shaped
 
 Stored = Literal["words", "bool", "int", "float"]
@@ -68,7 +68,7 @@ class Domain:
     def __post_init__(self) -> None:
         by_name = {each.name: each for each in self.outcome}
         for kind in self.kinds:
-            if kind.name in KINDS or not kind.levels:
+            if kind.name in FEEDBACK_KINDS or not kind.levels:
                 why = _TAKEN if kind.levels else "has no levels; name what can be said"
                 raise UsageError(f"domain {self.name!r}: feedback {kind.name!r} {why}")
         for names, what in (((k.name for k in self.kinds), "feedback"), ((f.name for f in self.outcome), "outcome"),
@@ -86,11 +86,11 @@ class Domain:
 
     def number(self, kind: str) -> int:
         """Number of one of its kinds of feedback, for `Feedback.kind`."""
-        return len(KINDS) + [each.name for each in self.kinds].index(kind)
+        return len(FEEDBACK_KINDS) + [each.name for each in self.kinds].index(kind)
 
     def feedback(self) -> dict[str, tuple[str, ...]]:
         """Levels of all kinds of feedback by name, in the order of their numbers."""
-        return {**KINDS, **{kind.name: kind.levels for kind in self.kinds}}
+        return {**FEEDBACK_KINDS, **{kind.name: kind.levels for kind in self.kinds}}
 
     def columns(self, outcome: Any) -> dict[str, np.ndarray]:
         """Columns of the turn log from an outcome; None: none came.
@@ -105,7 +105,7 @@ class Domain:
 
     def check_feedback(self, given: Feedback) -> None:
         """Raises RowError for a kind that is none of this domain, and for a value that is none of its levels."""
-        if not (given.kind >= len(KINDS)).any():
+        if not (given.kind >= len(FEEDBACK_KINDS)).any():
             return
         levels = np.array([len(each) for each in self.feedback().values()])
         self._check_codes("Feedback.kind", given.kind, np.array(len(levels)), given.row)

@@ -28,7 +28,7 @@ class RowError(UsageError):
 
 
 @contextmanager
-def by(component: object) -> Iterator[None]:
+def naming(component: object) -> Iterator[None]:
     """Names this component for what goes wrong for a row in the block."""
     try:
         yield
@@ -36,7 +36,7 @@ def by(component: object) -> Iterator[None]:
         raise error.by(component) from error
 
 
-def install(extra: str) -> str:
+def install_hint(extra: str) -> str:
     """How to install an optional part of skg_bench: from a checkout, if this is one."""
     root = Path(__file__).resolve().parents[2]
     if not (root / "pyproject.toml").is_file():

@@ -14,7 +14,7 @@ from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.grid import F64, I32, I64, Bool
 
 _RATINGS = ("ok", "partial", "miss")
-KINDS: Mapping[str, tuple[str, ...]] = {
+FEEDBACK_KINDS: Mapping[str, tuple[str, ...]] = {
     "rating": _RATINGS,  # what the user says of the answer; of advice: what an arm's signs make of the kinds below
     "agrees": ("other", "same"),  # a judge's verdict: does the LLM's answer say what a stored one says?
     "outcome": OUTCOMES,  # what the user did about advice
@@ -23,7 +23,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "retracted": _RATINGS,  # an earlier rating of the turn that no longer counts, by an arm's signs
 }
 """Levels of each kind; a code is an index into them. The last two are never said by a user, and in no log."""
-RATING, AGREES, OUTCOME, SATISFACTION, AFTERWARDS, RETRACTED = range(len(KINDS))
+RATING, AGREES, OUTCOME, SATISFACTION, AFTERWARDS, RETRACTED = range(len(FEEDBACK_KINDS))
 WORTH: Mapping[int, F64] = {RATING: np.array([1.0, 0.5, 0.0]), AGREES: np.array([np.nan, np.nan])}
 
 
@@ -68,7 +68,7 @@ class KnownFeedback:
         return self if ratings.all() else self.rows(ratings)
 
 
-def said(kind: int, value: I32, delay: I64 | None = None) -> Feedback:
+def feedback_rows(kind: int, value: I32, delay: I64 | None = None) -> Feedback:
     """Rows of one kind from what each user says, `[B]`, -1: nothing; `delay` `[B]`, None: all of it at once."""
     row = np.flatnonzero(value >= 0)
     late = np.zeros(len(row), np.int64) if delay is None else delay[row]
@@ -78,7 +78,7 @@ def said(kind: int, value: I32, delay: I64 | None = None) -> Feedback:
 Rows = TypeVar("Rows", Feedback, KnownFeedback)
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def joined_rows(parts: Sequence[Rows]) -> Rows:
     """The rows of one after the other."""
     some = [p for p in parts if len(p.row)]
     if len(some) <= 1:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # What garbage raises in Python where it is taken for something else.
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-LONGEST = 100_000  # characters of one message or answer; a novel's chapter has 20,000 to 30,000
-LARGEST = 2**30  # bytes of a file that is read whole
+LONGEST_TEXT = 100_000  # characters of one message or answer; a novel's chapter has 20,000 to 30,000
+LARGEST_FILE = 2**30  # bytes of a file that is read whole
 _LINE = 2**24  # bytes of one line: a conversation may be long
 _NO_LINE = 2**27  # bytes without the end of a line, after which a file is no text
 _BLOCK = 2**20  # bytes that are read at once
@@ -102,7 +102,7 @@ def check_regular(path: str | Path) -> None:
         pass
 
 
-def raw_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
+def raw_bytes(path: str | Path, largest: int = LARGEST_FILE) -> bytes:
     """Contents of a file.
 
     Raises OSError as `open_file` does, and for a file that grows beyond `largest` while it is read.
@@ -126,7 +126,7 @@ def blocks_of(path: str | Path) -> Iterator[bytes]:
             yield block
 
 
-def bytes_of(path: Path, largest: int = LARGEST) -> bytes:
+def bytes_of(path: Path, largest: int = LARGEST_FILE) -> bytes:
     """Contents of a file.
 
     Raises UsageError for what is no file, cannot be read, or is too large.
@@ -135,7 +135,7 @@ def bytes_of(path: Path, largest: int = LARGEST) -> bytes:
         return raw_bytes(path, largest)
 
 
-def text_of(path: Path, largest: int = LARGEST) -> str:
+def text_of(path: Path, largest: int = LARGEST_FILE) -> str:
     """The text of a file, with the line ends of Unix.
 
     Raises UsageError as `bytes_of` does, and for what is not UTF-8.

@@ -70,7 +70,7 @@ COURSE_COUNTS = ("meanwhile", "merged", "aside", "misdirected", "duplicated", "o
 """What a course counts."""
 
 
-def joined(parts: Sequence[Jobs]) -> Jobs:
+def joined_jobs(parts: Sequence[Jobs]) -> Jobs:
     """The jobs of one after the other."""
     return Jobs(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Jobs)))
 

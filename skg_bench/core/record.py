@@ -79,7 +79,7 @@ class Replay(Protocol):
         ...
 
     def logged(self, user: I32, event: I32, stored: I32) -> Mapping[str, pa.Array]:
-        """Columns `LOGGED` of the turn log for events `event` of users `user`, `[N]` each.
+        """Columns LOGGED_COLUMNS of the turn log for events `event` of users `user`, `[N]` each.
 
         `stored`: the event of the same user whose answer was returned, -1: none was.
         """
@@ -99,6 +99,6 @@ class ReadsLog(Protocol):
         ...
 
 
-def replay(simulator: object) -> Replay | None:
+def replay_of(simulator: object) -> Replay | None:
     """The simulator, if it replays a log."""
     return cast("Replay", simulator) if hasattr(simulator, "record") else None

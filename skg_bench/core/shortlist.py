@@ -20,7 +20,7 @@ def max_dots(query: Query, books: Skillbooks) -> F32:
     return _nearest(query.similarity.dots(), books)
 
 
-def alike(dots: F32, books: Skillbooks, cosine_from: float) -> Bool:
+def alike_skills(dots: F32, books: Skillbooks, cosine_from: float) -> Bool:
     """Skills, archived ones too, with an example of at least this cosine to something, by its dot products with all
     examples `[B, E]`; `[B, S]`.
     """

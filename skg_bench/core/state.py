@@ -37,7 +37,7 @@ def wider(array: A, width: int, fill: Any) -> A:
     return np.concatenate([array, more], axis=1)  # type: ignore[return-value]
 
 
-def check(state: Any, n: int, component: object) -> None:
+def check_state(state: Any, n: int, component: object) -> None:
     """Raises UsageError, which names the component, unless `state` is a state of `n` rows."""
     if wrong := _wrong(state, n, "its state"):
         raise UsageError(

@@ -12,12 +12,12 @@ import numpy as np
 from skg_bench.core.draws import mix
 from skg_bench.core.grid import I16, I32, I64, U64, Bool
 
-WORDS = 13
+WORDS_PER_SKILL = 13
 
 
 def _constants() -> U64:
-    parts = [blake2b(f"skg_bench word {i}".encode(), digest_size=8).digest() for i in range(WORDS * 2)]
-    return np.frombuffer(b"".join(parts), "<u8").astype(np.uint64).reshape(WORDS, 2) | np.uint64(1)
+    parts = [blake2b(f"skg_bench word {i}".encode(), digest_size=8).digest() for i in range(WORDS_PER_SKILL * 2)]
+    return np.frombuffer(b"".join(parts), "<u8").astype(np.uint64).reshape(WORDS_PER_SKILL, 2) | np.uint64(1)
 
 
 _KEYS = _constants()
@@ -49,7 +49,7 @@ def row_hash(
     """Hash of n canonical rows, `[n, 2]`. `name` is the text hash of the name, `examples` the sum of the text hashes of
     the examples, `content` the key of what the skill says, 0: nothing; `hours` is `[n, 8]`, all others `[n]`.
     """
-    words = np.empty((len(skill), WORDS), np.uint64)
+    words = np.empty((len(skill), WORDS_PER_SKILL), np.uint64)
 
     def pair(high: I32, low: I32) -> U64:
         return (high.astype(np.int64) << 32 | (low.astype(np.int64) & 0xFFFFFFFF)).view(np.uint64)
@@ -67,5 +67,5 @@ def row_hash(
     words[:, 11] = weekend.astype(np.int64).view(np.uint64)
     words[:, 12] = content
     with np.errstate(over="ignore"):
-        mixed: U64 = mix(words[:, :, None] * _KEYS + np.arange(1, WORDS + 1, dtype=np.uint64)[:, None])
+        mixed: U64 = mix(words[:, :, None] * _KEYS + np.arange(1, WORDS_PER_SKILL + 1, dtype=np.uint64)[:, None])
         return mix(mixed.sum(axis=1))

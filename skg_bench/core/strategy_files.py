@@ -22,7 +22,7 @@ _DOCUMENT = ("section", "kind")
 _MOST = 1_000_000  # of a score
 
 
-def document(file: Path, text: str, known: Sequence[str]) -> dict[str, Any]:
+def toml_tables(file: Path, text: str, known: Sequence[str]) -> dict[str, Any]:
     """The tables of a TOML file with these names, all of them."""
     try:
         tables = tomllib.loads(text)
@@ -42,7 +42,7 @@ def entry(file: Path, where: str, value: Any, known: Sequence[str], optional: Se
     return value
 
 
-def number(file: Path, where: str, value: Any, least: float = -np.inf) -> float:
+def finite_number(file: Path, where: str, value: Any, least: float = -np.inf) -> float:
     """A finite number that is neither too small nor too large."""
     bound = "" if least == -np.inf else f" of {least:g} or more"
     if isinstance(value, bool) or not isinstance(value, int | float) or not max(least, -_MOST) <= value <= _MOST:
@@ -59,7 +59,7 @@ def read_kinds(
     A cell of fit is the kind's score of the category plus its score of the time, 0 where none is given; all cells
     together are standardised to mean 0 and standard deviation 1.
     """
-    tables = document(file, text, ("kind",))["kind"]
+    tables = toml_tables(file, text, ("kind",))["kind"]
     if not isinstance(tables, dict) or not tables:
         raise UsageError(f"{file} has no kinds; add a table [kind.NAME] with {', '.join(_KIND)}")
     strengths, cells = [], []
@@ -67,7 +67,7 @@ def read_kinds(
         where = f"kind {name!r}"
         row = entry(file, where, values, _KIND)
         least = {"persuades": -np.inf, "discerns": 0.0}
-        strengths.append([number(file, f"{where}: {key}", row[key], least[key]) for key in least])
+        strengths.append([finite_number(file, f"{where}: {key}", row[key], least[key]) for key in least])
         by_category = _scores(file, f"{where}: category", row["category"], categories)
         by_time = _scores(file, f"{where}: time", row["time"], times)
         cells.append(np.add.outer(by_category, by_time).ravel())
@@ -81,12 +81,12 @@ def read_kinds(
 
 def _scores(file: Path, where: str, value: Any, names: Sequence[str]) -> F64:
     scores: Mapping[str, Any] = entry(file, where, value, names, optional=names)
-    return np.array([number(file, f"{where}: {name}", scores.get(name, 0)) for name in names])
+    return np.array([finite_number(file, f"{where}: {name}", scores.get(name, 0)) for name in names])
 
 
 def read_contents(file: Path, text: str, kinds: Sequence[str]) -> tuple[tuple[Content, ...], I32, Bool]:
     """Contents, and the kind and the soundness of each, `[N]`."""
-    tables = document(file, text, _DOCUMENT)
+    tables = toml_tables(file, text, _DOCUMENT)
     by_kind = entry(file, "kind", tables["kind"], kinds, optional=kinds)
     contents: list[Content] = []
     owners, sounds, places = list[int](), list[bool](), dict[int, str]()

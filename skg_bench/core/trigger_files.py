@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.strategy_files import document, entry
+from skg_bench.core.strategy_files import entry, toml_tables
 
 TRIGGERS = "triggers.toml"
 _FILE = ("texts_per_cell", "price", "time", "category")
@@ -46,7 +46,7 @@ class TriggerRow:
 
 def read_parts(file: Path, text: str) -> TriggerParts:
     """Content of the file, checked."""
-    tables = document(file, text, _FILE)
+    tables = toml_tables(file, text, _FILE)
     per_cell = tables["texts_per_cell"]
     if type(per_cell) is not int or per_cell < 1:
         raise UsageError(f"{file}: texts_per_cell is {per_cell!r}, so there are no triggers; valid is 1 or more")

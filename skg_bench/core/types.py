@@ -11,13 +11,13 @@ from typing import Literal, Protocol, TypeVar
 
 from skg_bench.core.batch import Batch
 from skg_bench.core.content import Contents
-from skg_bench.core.feedback import KINDS, KnownFeedback
+from skg_bench.core.feedback import FEEDBACK_KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 from skg_bench.core.learning import Jobs
 from skg_bench.core.world import Reaction
 
 Serving = Literal["stored", "prompted", "procedure"]
-RATINGS = KINDS["rating"]  # ok, partial, miss: codes 0, 1, 2; -1 is None
+RATINGS = FEEDBACK_KINDS["rating"]  # ok, partial, miss: codes 0, 1, 2; -1 is None
 CAUSES = (
     "none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source", "generality", "slot",
     "tool",

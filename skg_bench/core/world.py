@@ -184,7 +184,7 @@ class Served:
     fresh: bool = False  # users react as if they remembered nothing of what was done to them before
 
 
-def hits(how: I32) -> Bool:
+def hit_mask(how: I32) -> Bool:
     """Where a skill answered: not where nothing came back from a procedure."""
     served: Bool = (how == STORED) | (how == PROMPTED) | (how == PROCEDURE)
     return served

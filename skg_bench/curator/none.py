@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import NOTHING, Batch
+from skg_bench.core.batch import NO_OPERATIONS, Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
@@ -33,4 +33,4 @@ class NoLearning:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         """Learns nothing."""
-        return None, NOTHING
+        return None, NO_OPERATIONS

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from skg_bench.asking.asking import Completion, End, Prompt, TextModel, check_writes, timed_out
-from skg_bench.asking.prompts import PromptFile, load
+from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core import learning
 from skg_bench.core.batch import ADD, OPERATIONS, TAG, UPDATE, Batch, blank, joined
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import KINDS, RATING, KnownFeedback
+from skg_bench.core.feedback import FEEDBACK_KINDS, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.learning import Jobs
 from skg_bench.core.reach import Reach, Reaches
@@ -26,12 +26,12 @@ from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.shared.heard import Acts, begins, outcomes, signal
 from skg_bench.skillbook.prompt_layout import Order
-from skg_bench.skillbook.proposals import Admitted, Batches, Limits, admitted, listed
+from skg_bench.skillbook.proposals import Admitted, Batches, Limits, admitted_operations, listed
 from skg_bench.skillbook.rendering import render
 from skg_bench.skillbook.skillbook import Skill, Skillbook
 
 REFLECTOR, MANAGER, MANAGER_V2 = "reflector", "skill_manager", "skill_manager_v2"
-NEEDS = {
+REFLECTING_DATA = {
     REFLECTOR: ("question", "answer", "feedback", "skills_used", "skillbook"),
     MANAGER: ("reflection", "skills_used", "skillbook"),
     MANAGER_V2: ("reflection", "skills_used", "skillbook"),  # whose batches are of ACE's schema 2
@@ -162,7 +162,9 @@ class Reflecting:
             if job.last.end == "ok" and (update := job.last.value["update"]) is not None:
                 used = [job.skill] if job.skill >= 0 else []
                 frozen = seen.tags_only is not None and bool(seen.tags_only[job.row])
-                job.admitted = admitted(update, books[job.row].skills, used, self.limits, self.batches, frozen=frozen)
+                job.admitted = admitted_operations(
+                    update, books[job.row].skills, used, self.limits, self.batches, frozen=frozen
+                )
 
     def _book(self, skills: Sequence[Skill]) -> _Book:
         return _Book(skills, render(Skillbook(tuple(skills)), self.book_characters, self.order).text)
@@ -174,7 +176,7 @@ class Reflecting:
         )
 
     def _file(self, role: str) -> PromptFile:
-        return load(role, self.prompts, NEEDS[role])
+        return load_prompt(role, self.prompts, REFLECTING_DATA[role])
 
 
 def _answered(jobs: Sequence[_Job], completions: Sequence[Completion]) -> None:
@@ -205,7 +207,7 @@ def _served(job: _Job, used: Sequence[str]) -> str:
 def _feedback(job: _Job) -> dict[str, str]:
     """Words of the user's feedback."""
     words = signal(job.kind, job.value, job.outcome)
-    return {"rating": words} if job.kind == RATING else {"channel": tuple(KINDS)[job.kind], "signal": words}
+    return {"rating": words} if job.kind == RATING else {"channel": tuple(FEEDBACK_KINDS)[job.kind], "signal": words}
 
 
 def _used(job: _Job, book: _Book) -> list[str]:

@@ -17,7 +17,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I64, Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.shortlist import alike
+from skg_bench.core.shortlist import alike_skills
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
@@ -79,7 +79,7 @@ class Without:
         mask = np.ones(len(batch.op), np.bool_)
         mask[captures[again]] = False
         if self.lineage is not None and added.any():
-            near = alike(seen.similarity.dots(), books, self.lineage)[row[added], self.skill]
+            near = alike_skills(seen.similarity.dots(), books, self.lineage)[row[added], self.skill]
             mask[captures[added][near]] = False
         return state, self._left_out(part(batch, mask), books)
 

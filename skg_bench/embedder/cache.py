@@ -40,13 +40,13 @@ _WHOLE = "SELECT texts, checksum, vectors FROM block WHERE id = ? AND typeof(vec
 _ADD = "INSERT INTO block (texts, checksum, vectors) VALUES (?, ?, ?)"
 
 
-def folder() -> Path:
+def cache_folder() -> Path:
     """Folder of this user's caches."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "skg_bench"
 
 
-def keep(file: Path, contents: bytes) -> None:
-    """Write a file, for `kept`; where it cannot be written, that is said, and all goes on."""
+def keep_bytes(file: Path, contents: bytes) -> None:
+    """Write a file, for `kept_bytes`; where it cannot be written, that is said, and all goes on."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(file.parent)
@@ -55,7 +55,7 @@ def keep(file: Path, contents: bytes) -> None:
         _say(f"{file} could not be kept ({error}); it will be made again next time")
 
 
-def kept(file: Path) -> bytes | None:
+def kept_bytes(file: Path) -> bytes | None:
     """Vectors that were written; None: none, or they are damaged."""
     try:
         whole = raw_bytes(file)
@@ -97,7 +97,7 @@ def through(model: str, texts: Sequence[str], embed: Embed, progress: Progress |
 
 def file(model: str) -> Path:
     """The file of a model, by its digest."""
-    return folder() / "vectors" / f"{blake2b(model.encode(), digest_size=16).hexdigest()}.sqlite"
+    return cache_folder() / "vectors" / f"{blake2b(model.encode(), digest_size=16).hexdigest()}.sqlite"
 
 
 def _block(store: "_Store", texts: dict[int, str], embed: Embed) -> list[Known]:

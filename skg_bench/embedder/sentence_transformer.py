@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.grid import I16, I64, quantise
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.embedder import cache, packaged
@@ -70,7 +70,7 @@ def _version(library: str) -> str:
 
 
 def _missing(library: str | None) -> UsageError:
-    return UsageError(f"embedder=sentence_transformer needs {library}: {install('sentence-transformers')}")
+    return UsageError(f"embedder=sentence_transformer needs {library}: {install_hint('sentence-transformers')}")
 
 
 def _refused(what: SentenceTransformer, why: object) -> UsageError:
@@ -80,7 +80,7 @@ def _refused(what: SentenceTransformer, why: object) -> UsageError:
 def _folder(what: SentenceTransformer) -> Path | None:
     """Folder of the model, if it is no name on the hub."""
     if what.model == packaged.PACKAGED:
-        return packaged.folder()
+        return packaged.model_folder()
     folder = Path(what.model).expanduser()
     return folder if folder.is_dir() else None
 

@@ -85,7 +85,7 @@ class Keeper:
 
         `begin` makes them before the first turn, with texts of their own.
         """
-        head = described(self._path)
+        head = checkpoint_rows(self._path)
         if head is None or head[0] != tuple(arms) or not np.array_equal(head[1], users):
             return None
         rollout, log = begin()
@@ -119,7 +119,7 @@ class Keeper:
         self._due = end + max(wait, _PATIENCE * (end - now))
 
 
-def described(path: Path) -> tuple[tuple[str, ...], I32] | None:
+def checkpoint_rows(path: Path) -> tuple[tuple[str, ...], I32] | None:
     """Arms and user ids of a checkpoint, from its first line; None: there is no checkpoint of this form."""
     try:
         with open_file(path) as file:

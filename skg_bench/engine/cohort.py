@@ -16,7 +16,7 @@ from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import key, unsalted, word
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.heard import Heard
-from skg_bench.core.record import replay
+from skg_bench.core.record import replay_of
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import World, brought, ledger_of, timetable
@@ -58,7 +58,7 @@ class Setting:
     @cached_property
     def texts(self) -> Texts:
         """Texts of the world, and all that is written in this process."""
-        log = replay(self.world)
+        log = replay_of(self.world)
         shows = log.show if log is not None and log.record.redacted else None
         return Texts(self.world.messages, self.world.names, self.embedding, shows, log is not None)
 
@@ -77,7 +77,7 @@ class Setting:
         """Dictionaries for the logs of arms whose curators have these reasons."""
         messages, names, intents, types = self._words
         given = pa.array(list(reasons), pa.string())
-        return Labels(self.texts, messages, names, intents, types, given, self.world.domain, replay(self.world))
+        return Labels(self.texts, messages, names, intents, types, given, self.world.domain, replay_of(self.world))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Ensemble, Experience, GroundTruth, Message, Reply, Stackable
 from skg_bench.core.batch import Batch
-from skg_bench.core.errors import UsageError, by
+from skg_bench.core.errors import UsageError, naming
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32
 from skg_bench.core.learning import Course, Jobs
@@ -63,7 +63,7 @@ class Alone:
         assistant = self._at(query.turn)
         if query.turn in self.arm.cuts[1:] and assistant != self._at(query.turn - 1):
             state = assistant.start(len(query.text))
-        with by(assistant):
+        with naming(assistant):
             answered = assistant.answer(replace(query, library=None), state)
         self._check(answered, len(query.text), assistant)
         state, reply = answered
@@ -75,7 +75,7 @@ class Alone:
         if arm.frozen(seen.message.turn):
             return state
         assistant = self._at(seen.message.turn)
-        with by(assistant):
+        with naming(assistant):
             return assistant.learn(replace(seen, message=replace(seen.message, library=None)), feedback, state)
 
     def _check(self, answered: Any, n: int, assistant: Any) -> None:

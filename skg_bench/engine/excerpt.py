@@ -82,7 +82,7 @@ def excerpted(world: World[Any]) -> World[Any]:
     return cast("World[Any]", Excerpt(world))
 
 
-def table_of(world: World[Any], seed: int, user: int, weeks: int) -> Events:
+def events_of_user(world: World[Any], seed: int, user: int, weeks: int) -> Events:
     """All events of one user of a world whose events do not depend on what is done."""
     users = np.array([user], np.int32)
     n, memory = world.count(seed, users, weeks), world.begin(seed, users, weeks)

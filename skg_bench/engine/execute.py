@@ -26,7 +26,7 @@ from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.tasks import WHOLE, Existing, Join, Part, Task, left, ours, waves
+from skg_bench.engine.tasks import WHOLE, Existing, Join, Part, Task, ours, tasks_left, waves
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 from skg_bench.runfolder import shards
 from skg_bench.runfolder.manifest import UNNAMED
@@ -68,7 +68,7 @@ def execute(
     mine = ours(plan, part)
     missing = _missing(plan, out, run, mine)
     existing = Existing(mine, missing, pieces.found(out, run, verify=True), pieces.begun(out, run))
-    whole = left(plan, counts, existing, cohort)
+    whole = tasks_left(plan, counts, existing, cohort)
     done, total = whole.done, whole.total
     progress(done, total)
     pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (total - done)
@@ -76,7 +76,7 @@ def execute(
         top_k = max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms)
         job = Job(plan, out, run, top_k, vectors, table)
         for wave in waves(counts, mine):
-            todo = left(plan, counts, replace(existing, mine=wave), cohort)
+            todo = tasks_left(plan, counts, replace(existing, mine=wave), cohort)
             if todo.tasks:
                 launcher.carry_out(job, todo.tasks, workers, out, partial(_more, progress, done, total))
             done += todo.total - todo.done
@@ -180,7 +180,7 @@ class Job:
             keeper = None if task.becomes == "nothing" else Keeper(kept, CHECKPOINT)
             logs = run_cohort(setting, arms, made.cohort(task.users), self.top_k, tick, keeper=keeper)
             if task.becomes == "piece":
-                pieces.write(self.out, self.run, logs, task.users)
+                pieces.write_piece(self.out, self.run, logs, task.users)
             if task.becomes == "shards":
                 pieces.write_shards(self.out, self.run, logs, task.users)
             kept.unlink(missing_ok=True)

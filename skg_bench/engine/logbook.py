@@ -14,7 +14,7 @@ from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.learning import COURSE_COUNTS, RESULTS, Course, Jobs
 from skg_bench.core.types import CAUSES, RATINGS
-from skg_bench.core.world import OFFERS, hits
+from skg_bench.core.world import OFFERS, hit_mask
 from skg_bench.engine.labels import Labels
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.encoding import encoded
@@ -189,7 +189,7 @@ class Logbook:
             column: np.ndarray = self.columns[name][at]
             return column
 
-        hit = hits(flat("serving"))
+        hit = hit_mask(flat("serving"))
         who, when = (pa.array(number).cast(pa.string()) for number in (user, turn))
         shortlists = {
             k: _lists(flat(k), self.top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")
@@ -225,7 +225,7 @@ class Logbook:
             values |= labels.log.logged(user, flat("event"), stored.astype(np.int32))
         wanted = schema.turns(self.top_k, labels.domain.outcome)
         empty = self.columns.keys() - self.filled if len(row) else set()
-        empty |= {field.name for field in schema.LOGGED} - values.keys()
+        empty |= {field.name for field in schema.LOGGED_COLUMNS} - values.keys()
         values |= {name: _nulls(wanted.field(name).type, len(row)) for name in empty & set(wanted.names)}
         arrays = [values[f.name] if f.name in values else flat(f.name) for f in wanted]
         return pa.table([pa.array(a, f.type) for a, f in zip(arrays, wanted, strict=True)], schema=wanted)
@@ -270,9 +270,9 @@ class Logbook:
             **{name: labels.written(flat[name].astype(np.int32)) for name in ("reflection", "refusals", "reason")},
             "served": labels.plain(flat["served"].astype(np.int32)),
         }
-        arrays = [values[f.name] if f.name in values else flat[f.name] for f in schema.LEARNING]
-        wanted = zip(arrays, schema.LEARNING, strict=True)
-        return pa.table([pa.array(a, f.type) for a, f in wanted], schema=schema.LEARNING)
+        arrays = [values[f.name] if f.name in values else flat[f.name] for f in schema.LEARNING_LOG]
+        wanted = zip(arrays, schema.LEARNING_LOG, strict=True)
+        return pa.table([pa.array(a, f.type) for a, f in wanted], schema=schema.LEARNING_LOG)
 
     def _feedback_table(self) -> pa.Table:
         flat = _gather(self.feedbacks, self.user)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.batch import EMPTY
+from skg_bench.core.batch import NO_ROWS
 from skg_bench.core.feedback import Feedback, KnownFeedback
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.slots import Slots, doubled, put
@@ -54,7 +54,7 @@ class Pending:
         """
         users = np.flatnonzero(self._first[: len(now)] <= now)
         if not len(users):
-            return KnownFeedback(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY), EMPTY.astype(np.int64), None
+            return KnownFeedback(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS), NO_ROWS.astype(np.int64), None
         known_at = self._columns["known_at"]
         at, slot = np.nonzero(known_at[users] <= now[users, None])
         row = users[at]

@@ -21,7 +21,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, open_file
 from skg_bench.core.grid import I32
 from skg_bench.core.temporary import replacing
-from skg_bench.engine.checkpoint import described
+from skg_bench.engine.checkpoint import checkpoint_rows
 from skg_bench.engine.logbook import Logbook
 from skg_bench.runfolder import shards
 from skg_bench.runfolder.shards import LogName
@@ -77,11 +77,11 @@ def checkpoint(folder: Path, run: str, arms: Sequence[str], users: I32) -> Path:
 
 def begun(folder: Path, run: str) -> list[tuple[tuple[str, ...], I32]]:
     """Arms and users of the cohorts of a run that have a checkpoint."""
-    heads = ((file, described(file)) for file in sorted((folder / FOLDER).glob("*.checkpoint")))
+    heads = ((file, checkpoint_rows(file)) for file in sorted((folder / FOLDER).glob("*.checkpoint")))
     return [head for file, head in heads if head is not None and file == checkpoint(folder, run, *head)]
 
 
-def write(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:
+def write_piece(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:
     """A piece, whole or not at all."""
     arms = [log.arm for log in logs]
     path = folder / FOLDER / f"{name(run, arms, users)}.piece"
@@ -174,7 +174,7 @@ def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: 
         raise UsageError(
             f"{folder / FOLDER} has lost cohorts of arm {arm!r} that were done; run the same command again"
         )
-    shards.write(
+    shards.write_shard(
         folder, run, arm, shard, lambda log: pa.concat_tables(piece.table(arm, shard, log) for piece in inside)
     )
 

@@ -8,7 +8,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
-from skg_bench.core.record import replay
+from skg_bench.core.record import replay_of
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
@@ -39,7 +39,7 @@ class Plan:
                 f"{self.arms[0].name} and {self.arms[1].name} cannot be held against one another event by event; run "
                 "one arm at a time, without forks"
             )
-        if replay(self.simulator) is not None:
+        if replay_of(self.simulator) is not None:
             for arm in self.arms:
                 if reason := _unlogged(arm):
                     raise UsageError(f"arm {arm.name!r} {reason}; leave it out: '~arms.{arm.name}'")

@@ -10,12 +10,12 @@ import numpy as np
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Ensemble, Experience, GroundTruth, Library, Message, Reply
 from skg_bench.core.draws import Purpose, fold, uniform
-from skg_bench.core.errors import RowError, UsageError, by
-from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
+from skg_bench.core.errors import RowError, UsageError, naming
+from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.heard import Heard, HeardSimilarity, HeardTexts
 from skg_bench.core.learning import LearningCost, cost_of
-from skg_bench.core.record import replay
+from skg_bench.core.record import replay_of
 from skg_bench.core.spending import check_spent
 from skg_bench.core.state import first
 from skg_bench.core.texts import Texts
@@ -207,7 +207,7 @@ def decide(scene: Scene, state: CohortState, turn: Turn) -> Reply:
 
 def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
     """Why no right skill answers; -1 where a log is replayed, as nobody knows, and where skills are no answers."""
-    if replay(scene.world) is not None or scene.reading is not None:
+    if replay_of(scene.world) is not None or scene.reading is not None:
         return np.full(len(turn.event.text), -1, np.int32)
     return scene.assistant.explain(turn.truth, state.memory)
 
@@ -242,7 +242,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         response = replace(response, feedback=feedback)
     length = scene.texts.vocabulary.words[turn.event.text]
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
-    with by(llm):
+    with naming(llm):
         check_spent(called, turn.rows)
     if response.silent is not None:
         reply, how, cost = unless_silent(reply, how, called, response.silent)
@@ -261,7 +261,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
 
 def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> None:
     """Raises RowError for an answer that its user was never given, and for costs that are none."""
-    with by(state.arm.assistant):
+    with naming(state.arm.assistant):
         if reply.cost is not None:
             check_spent(reply.cost, turn.rows)
         serves = reply.how != FALLBACK if reply.text is None else (reply.how != FALLBACK) & (reply.text < 0)
@@ -366,7 +366,7 @@ def _heard(
         state.pending.add(given.rows(waits), turn.t, now, skill, outcome.reply.context)
     at_once = given.rows(~waits)
     known = feedback(at_once.row, turn.t, at_once.kind, at_once.value, skill[at_once.row])
-    return given.of_kind(RATING, n), (joined([late, known]), np.concatenate([since, now[known.row]])), contexts
+    return given.of_kind(RATING, n), (joined_rows([late, known]), np.concatenate([since, now[known.row]])), contexts
 
 
 def _skill(reply: Reply, n: int) -> I32:

@@ -89,7 +89,7 @@ def waves(counts: I32, mine: Bool) -> Iterator[Bool]:
             turns, first = 0.0, number + 1
 
 
-def left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left:
+def tasks_left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left:
     """`counts`: events of each user; `cohort`: rows of one, which are users times arms. Cohorts that have a checkpoint
     stay as they are.
     """

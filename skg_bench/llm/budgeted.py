@@ -89,7 +89,7 @@ class Budgeted:
                     raise
 
         try:
-            arrivals.each(self.llm, prompts, arrived)
+            arrivals.ask_each(self.llm, prompts, arrived)
         except BudgetReached as error:
             if error is not reached:
                 raise

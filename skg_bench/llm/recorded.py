@@ -10,7 +10,7 @@ from skg_bench.asking.asking import ASKED, Completion, Prices, Prompt, TextModel
 from skg_bench.asking.committing import Committer
 from skg_bench.asking.environment import offline
 from skg_bench.asking.recorded_asks import Ask
-from skg_bench.asking.recording import Asked, Recording, opened
+from skg_bench.asking.recording import Asked, Recording, opened_recording
 from skg_bench.asking.structured import value_of
 from skg_bench.asking.unrecorded import difference
 from skg_bench.core.errors import UsageError
@@ -105,7 +105,7 @@ class RecordedModel:
             hand_on(committer.results())
 
         try:
-            arrivals.each(self.llm, [ask.prompt for _, ask in missing], arrived)
+            arrivals.ask_each(self.llm, [ask.prompt for _, ask in missing], arrived)
         finally:
             hand_on(committer.close())
 
@@ -121,7 +121,7 @@ class RecordedModel:
                 "curator.llm=recorded would write messages to a file that the logs of this run may not show; "
                 "take the model by itself, without a recording, or a log that is not redacted"
             )
-        recording = opened(Path(self.folder).absolute())
+        recording = opened_recording(Path(self.folder).absolute())
         recording.refresh()
         return recording
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.deciding import Candidates, Memoryless
-from skg_bench.core.distributions import best, certain, uniform
+from skg_bench.core.distributions import best, certain, uniform_choice
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
@@ -29,4 +29,4 @@ class EpsilonThreshold(Memoryless):
         """The threshold rule, mixed with the uniform distribution."""
         reached = candidates.combined.max(axis=1) >= self.threshold
         rule = certain(np.where(reached, best(candidates), -1), candidates.skill.shape[1])
-        return self.epsilon * uniform(candidates) + (1.0 - self.epsilon) * rule
+        return self.epsilon * uniform_choice(candidates) + (1.0 - self.epsilon) * rule

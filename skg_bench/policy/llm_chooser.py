@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes
-from skg_bench.asking.prompts import PromptFile, load
+from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.deciding import Candidates, Memoryless, Shown
 from skg_bench.core.distributions import certain
 from skg_bench.core.draws import Purpose, fold
@@ -15,10 +15,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Completions
-from skg_bench.skillbook.prompt_layout import block, shown_id
+from skg_bench.skillbook.prompt_layout import shown_id, skill_block
 
 ROLE = "chooser"
-NEEDS = ("message", "skills")
+CHOOSER_DATA = ("message", "skills")
 _LEAST = 50  # tokens of an answer: an id and a short reason, as JSON
 
 
@@ -80,7 +80,7 @@ class LLMChooser(Memoryless):
         ]  # fmt: skip
 
     def _file(self) -> PromptFile:
-        return load(ROLE, self.prompts, NEEDS)
+        return load_prompt(ROLE, self.prompts, CHOOSER_DATA)
 
 
 def _lists(candidates: Candidates, shown: Shown) -> list[list[_Listed]]:
@@ -95,7 +95,7 @@ def _lists(candidates: Candidates, shown: Shown) -> list[list[_Listed]]:
     for (row, place, skill, *ratings), content in zip(values, contents, strict=True):
         if content is not None:
             label = shown_id(content.section, skill)
-            lists[row].append(_Listed(label, place, block(label, content, *ratings)))
+            lists[row].append(_Listed(label, place, skill_block(label, content, *ratings)))
     return lists
 
 

@@ -11,8 +11,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
-LEVELS = 128  # of a rate of success; against the continuous law, propensities move by less than 0.01
-_RATE = (np.arange(LEVELS) + 0.5) / LEVELS
+RATE_LEVELS = 128  # of a rate of success; against the continuous law, propensities move by less than 0.01
+_RATE = (np.arange(RATE_LEVELS) + 0.5) / RATE_LEVELS
 _OK, _MISS = np.log(_RATE)[:, None, None], np.log1p(-_RATE)[:, None, None]
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skg_bench.core.deciding import Candidates, Memoryless
-from skg_bench.core.distributions import uniform
+from skg_bench.core.distributions import uniform_choice
 from skg_bench.core.grid import F64
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
@@ -17,4 +17,4 @@ class Uniform(Memoryless):
 
     def propensities(self, candidates: Candidates, state: None) -> F64:
         """Equal parts."""
-        return uniform(candidates)
+        return uniform_choice(candidates)

@@ -44,7 +44,7 @@ from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.state import wider
 
 BINS = 128  # of similarity and of the threshold: steps of 1/128
-STEEPNESS = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # from hardly a threshold to a step
+STEEPNESSES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # from hardly a threshold to a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _grid() -> tuple[F64, I64, F64, F64]:
     log L and log (1 - L) in the cells' own order; `[BINS + 1, C]`, on the 2**-16 grid.
     """
     steps: F64 = np.arange(BINS + 1) / BINS
-    z = ((steps[:, None] - steps)[:, :, None] * np.array(STEEPNESS)).reshape(BINS + 1, -1)
+    z = ((steps[:, None] - steps)[:, :, None] * np.array(STEEPNESSES)).reshape(BINS + 1, -1)
     likelihood = snap(1.0 / (1.0 + np.exp(-z)))
     order = np.argsort(-likelihood, axis=1, kind="stable")
     height = np.take_along_axis(likelihood, order, axis=1)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I32, I64, WEIGHT_UNIT
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
@@ -81,7 +81,7 @@ class LambdaRank:
         if not 0 <= self.l2 < 1e6:
             raise UsageError(f"reranker.l2={self.l2} must not be negative")
         if find_spec("lightgbm") is None:
-            raise UsageError(f"reranker=lambdarank needs lightgbm: {install('lightgbm')}")
+            raise UsageError(f"reranker=lambdarank needs lightgbm: {install_hint('lightgbm')}")
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         """No trees: every candidate scores 0.5."""

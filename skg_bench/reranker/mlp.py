@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from skg_bench.core.draws import Purpose, draw, key
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, UNIT, WEIGHT_UNIT, snap
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
@@ -80,7 +80,7 @@ class MLP:
         if self.device not in get_args(Device):
             raise UsageError(f"reranker.device={self.device!r}, valid are {', '.join(get_args(Device))}")
         if find_spec("torch") is None:
-            raise UsageError(f"reranker=mlp needs torch: {install('torch')}")
+            raise UsageError(f"reranker=mlp needs torch: {install_hint('torch')}")
         if self.device == "cuda" and not _torch().cuda.is_available():
             raise UsageError("reranker.device=cuda, but torch finds no GPU here; take reranker.device=cpu")
 

@@ -13,9 +13,9 @@ from skg_bench.core.keyed import Keyed
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import max_dots, shortlist
 from skg_bench.core.types import Query, Shortlist, Skillbooks
-from skg_bench.skillbook.prompt_layout import Order, fitting, frame, ordered, sizes
+from skg_bench.skillbook.prompt_layout import Order, block_sizes, fitting, frame_size, ordered
 
-LEAST = 100  # characters of a prompt: a strategy of one sentence, its label and its counters
+LEAST_CHARACTERS = 100  # characters of a prompt: a strategy of one sentence, its label and its counters
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,10 @@ class InPrompt:
     def __post_init__(self) -> None:
         if self.order not in get_args(Order):
             raise UsageError(f"router.order={self.order!r}, valid are {', '.join(get_args(Order))}")
-        if self.limit < LEAST:
+        if self.limit < LEAST_CHARACTERS:
             raise UsageError(
-                f"router.limit={self.limit} characters hold no skill; valid are at least {LEAST}, and 8000 is Pause's"
+                f"router.limit={self.limit} characters hold no skill; valid are at least {LEAST_CHARACTERS}, "
+                "and 8000 is Pause's"
             )
         if self.top_k < 1:
             raise UsageError(f"router.top_k={self.top_k} must be at least 1")
@@ -58,7 +59,7 @@ def _sizes(contents: Contents, books: Skillbooks, inside: Bool) -> I64:
     """Characters of the skills' blocks, `[B, S]`; anything where nothing is inside."""
     skill = np.broadcast_to(np.arange(inside.shape[1]), inside.shape)
     frames = _frames(contents).of(np.where(inside, books.content, 0))
-    return sizes(frames, skill, books.ok, books.partial, books.miss)
+    return block_sizes(frames, skill, books.ok, books.partial, books.miss)
 
 
 @lru_cache(maxsize=4)
@@ -66,6 +67,6 @@ def _frames(contents: Contents) -> Keyed[np.int64]:
     """Characters of what contents say, by key."""
 
     def frames(keys: U64) -> I64:
-        return np.array([0 if content is None else frame(content) for content in contents.of(keys)], np.int64)
+        return np.array([0 if content is None else frame_size(content) for content in contents.of(keys)], np.int64)
 
     return Keyed(frames)

@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.shortlist import alike
+from skg_bench.core.shortlist import alike_skills
 from skg_bench.core.types import Query, Router, Shortlist, Skillbooks
 
 
@@ -54,5 +54,5 @@ class Masked:
         has = np.flatnonzero(mask.any(axis=1))
         if len(has):
             first = mask.argmax(axis=1).astype(np.int64)
-            masked[has] |= alike(query.similarity.around(first), books, self.lineage)[has]
+            masked[has] |= alike_skills(query.similarity.around(first), books, self.lineage)[has]
         return masked

@@ -49,7 +49,7 @@ def plain_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def placed(arrays: Sequence[Array]) -> tuple[list[MemoryBlock], list[Place]]:
+def memory_places(arrays: Sequence[Array]) -> tuple[list[MemoryBlock], list[Place]]:
     """The blocks of memory that arrays lie in, without copying them, and where each of them lies.
 
     Raises ValueError for arrays of Python objects, and of records.

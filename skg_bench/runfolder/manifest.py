@@ -15,7 +15,7 @@ from skg_bench.core.shapes import shaped
 from skg_bench.core.temporary import replace_whole
 from skg_bench.runfolder import schema
 
-NAME = "manifest.json"
+MANIFEST = "manifest.json"
 BESIDE = ("out", "workers", "cohort", "part", "launcher", "tracker")  # change how a run is made, never what comes out
 TABLES = ("summary.json", "curves.csv", "timings.json", "report.html")  # what a finished run has beside its logs
 _ADVICE = "the command that made the run writes it again, from the logs beside it"
@@ -43,11 +43,11 @@ class Manifest(dict[str, Any]):
         raise UsageError(f"{self._file} lacks {key!r}: it is no whole manifest of a run")
 
 
-def write(folder: Path, content: Mapping[str, Any]) -> None:
+def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
     """Write `manifest.json` of a run, with its digest, whole or not at all."""
     content = {key: value for key, value in content.items() if key != "digest"}
     whole = json.dumps({**content, "digest": _digest(content)}, indent=1, ensure_ascii=False)
-    replace_whole(folder / NAME, (whole + "\n").encode())
+    replace_whole(folder / MANIFEST, (whole + "\n").encode())
 
 
 @contextmanager
@@ -59,17 +59,17 @@ def accepting(folder: Path, seen: Mapping[str, Any], *names: str) -> Iterator[No
     _check_current(folder, seen)
     yield
     content = _check_current(folder, seen)
-    write(folder, {**content, "files": {**content.get("files", {}), **digests(folder, names)}})
+    write_manifest(folder, {**content, "files": {**content.get("files", {}), **file_digests(folder, names)}})
 
 
 def _check_current(folder: Path, seen: Mapping[str, Any]) -> Mapping[str, Any]:
-    content = manifest_of(folder / NAME)
+    content = manifest_of(folder / MANIFEST)
     if any(content.get(key) != seen.get(key) for key in ("incomplete", "shards")):
         raise UsageError(f"{folder} went on while its logs were read; give the same command again")
     return content
 
 
-def digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
+def file_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """SHA-256 of files in the folder of a run, as the manifest notes them."""
     return {name: hashlib.sha256(bytes_of(folder / name)).hexdigest() for name in names}
 
@@ -166,7 +166,7 @@ def manifest_of(file: Path) -> Manifest:
 
 
 def _check_unchanged(content: Mapping[str, Any], file: Path) -> None:
-    if content.get("schema") != schema.VERSION:
+    if content.get("schema") != schema.SCHEMA_VERSION:
         return  # of another version, which Run refuses
     known = {key: value for key, value in content.items() if key != "digest"}
     if content.get("digest") != _digest(known):

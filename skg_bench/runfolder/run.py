@@ -15,7 +15,7 @@ from skg_bench.core.shapes import shaped
 from skg_bench.core.text import html_table
 from skg_bench.runfolder import schema, shards
 from skg_bench.runfolder.links import check_links
-from skg_bench.runfolder.manifest import NAME, accepted, manifest_of, run_key
+from skg_bench.runfolder.manifest import MANIFEST, accepted, manifest_of, run_key
 from skg_bench.runfolder.shards import LogName
 
 _IN_BRIEF = ("utility", "listened", "regret", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
@@ -53,21 +53,21 @@ class Run:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        if not (self.path / NAME).is_file():
+        if not (self.path / MANIFEST).is_file():
             raise UsageError(
-                f"{self.path} is no run directory: it has no {NAME}; name the folder of a run. Where the manifest "
+                f"{self.path} is no run directory: it has no {MANIFEST}; name the folder of a run. Where the manifest "
                 "was lost, run the same command again: it writes it again"
             )
         check_links(self.path)
-        if self.manifest.get("schema") != schema.VERSION:
+        if self.manifest.get("schema") != schema.SCHEMA_VERSION:
             raise UsageError(
-                f"{self.path} has schema version {self.manifest.get('schema')!r}, this is version {schema.VERSION}; "
-                "run it again with this version"
+                f"{self.path} has schema version {self.manifest.get('schema')!r}, this is version "
+                f"{schema.SCHEMA_VERSION}; run it again with this version"
             )
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        return manifest_of(self.path / NAME)
+        return manifest_of(self.path / MANIFEST)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Run:
         again = f"`skg-bench report {self.path}` makes it again from the logs"
         if not (self.path / name).is_file():
             raise UsageError(f"{self.path} has no {name} yet; finish the run with `skg-bench run`, or {again}")
-        if not accepted(self.path, name, manifest_of(self.path / NAME).get("files", {})):
+        if not accepted(self.path, name, manifest_of(self.path / MANIFEST).get("files", {})):
             raise UsageError(f"{self.path / name} is not as it was written; {again}")
         return self.path / name
 
@@ -205,7 +205,7 @@ class Run:
 
 
 _SCHEMAS: Mapping[str, pa.Schema] = {
-    "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING,
+    "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING_LOG,
 }  # fmt: skip
 
 

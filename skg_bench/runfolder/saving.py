@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.runfolder.blocks import Array, Bytes, MemoryBlock, Place, array_at, placed, plain_dtype
+from skg_bench.runfolder.blocks import Array, Bytes, MemoryBlock, Place, array_at, memory_places, plain_dtype
 
 _ATOMS = (type(None), bool, int, float, str)
 _FEW = 1000  # parts up to which a container of anchors is searched; a corpus has more, and no component in it
@@ -65,7 +65,7 @@ def flattened(value: Any, known: Surroundings) -> Flat:
     walk = _Flattening(known)
     try:
         root = walk.value(value)
-        blocks, places = placed(walk.arrays)
+        blocks, places = memory_places(walk.arrays)
     except (ValueError, RecursionError) as error:
         raise UnsavableError(str(error)) from error
     for node, place in zip(walk.array_nodes, places, strict=True):

@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from skg_bench.core.batch import TAG_RATINGS
 from skg_bench.core.domain import OutcomeField
-from skg_bench.core.feedback import KINDS
+from skg_bench.core.feedback import FEEDBACK_KINDS
 from skg_bench.core.learning import RESULTS
 from skg_bench.core.types import CAUSES
 
-VERSION = 10
+SCHEMA_VERSION = 10
 _WORD = pa.dictionary(pa.int32(), pa.string())
 _STORED = {"words": _WORD, "bool": pa.bool_(), "int": pa.int32(), "float": pa.float64()}
 
@@ -31,7 +31,7 @@ def _field(name: str, kind: pa.DataType, what: str, *, nullable: bool = False, t
 
 
 def _schema(*fields: pa.Field) -> pa.Schema:
-    return pa.schema(fields, {"skg_bench_schema": str(VERSION)})
+    return pa.schema(fields, {"skg_bench_schema": str(SCHEMA_VERSION)})
 
 
 def _of_outcome(each: OutcomeField) -> pa.Field:
@@ -39,7 +39,7 @@ def _of_outcome(each: OutcomeField) -> pa.Field:
     return _field(each.name, _STORED[each.stored], f"{each.says}{unit}", nullable=True, truth=each.truth)
 
 
-LOGGED = (
+LOGGED_COLUMNS = (
     _field(
         "logged_user", _WORD, "of a replayed log: who asked, as the log names them; a hash if redacted", nullable=True
     ),
@@ -158,7 +158,7 @@ def turns(top_k: int, outcome: Sequence[OutcomeField] = ()) -> pa.Schema:
             truth=True,
         ),
         *(_of_outcome(each) for each in outcome if each.truth),
-        *LOGGED,
+        *LOGGED_COLUMNS,
     )
 
 
@@ -190,12 +190,12 @@ UPDATES = _schema(
     _field("book_hash", pa.binary(16), "state hash after the batch"),
 )
 
-LEARNING = _schema(
+LEARNING_LOG = _schema(
     _field("arm", _WORD, ""),
     _field("user", pa.int32(), ""),
     _field("turn", pa.int32(), "turn at which the job began"),
     _field("about", pa.int32(), "turn that was learned from"),
-    _field("channel", _WORD, f"feedback that began the job: {', '.join(KINDS)}"),
+    _field("channel", _WORD, f"feedback that began the job: {', '.join(FEEDBACK_KINDS)}"),
     _field("value", _WORD, "and what it said"),
     _field("start", pa.timestamp("ms"), ""),
     _field("end", pa.timestamp("ms"), "start and the latency of all calls: when it wrote, if jobs take time"),
@@ -235,6 +235,6 @@ FEEDBACK = _schema(
     _field("time", pa.timestamp("ms"), "time of that turn"),
     _field("known_at", pa.timestamp("ms"), "when it became known"),
     _field("skill", pa.int32(), "the skill that answered, -1: the LLM did, or an assistant without skills"),
-    _field("kind", _WORD, f"channel: {', '.join(KINDS)}; and those of the domain"),
-    _field("value", _WORD, f"what was said: {'; '.join(', '.join(levels) for levels in KINDS.values())}"),
+    _field("kind", _WORD, f"channel: {', '.join(FEEDBACK_KINDS)}; and those of the domain"),
+    _field("value", _WORD, f"what was said: {'; '.join(', '.join(levels) for levels in FEEDBACK_KINDS.values())}"),
 )

@@ -70,7 +70,7 @@ class Label:
 # --------------------------------------------------------------------------------------------------- writing
 
 
-def write(folder: Path, run: str, arm: str, shard: int, table: Callable[[LogName], pa.Table]) -> None:
+def write_shard(folder: Path, run: str, arm: str, shard: int, table: Callable[[LogName], pa.Table]) -> None:
     """The four logs of a shard's users, one after the other; rows may be in any order but that of a user's turn.
 
     Raises OSError where the folder is full, or gone: it is not made again, as the rest of the run would be elsewhere.
@@ -170,7 +170,7 @@ def _place(file: BinaryIO) -> int:
 # --------------------------------------------------------------------------------------------------- reading
 
 
-def label(file: Path) -> Label:
+def shard_label(file: Path) -> Label:
     """Label of a shard, once its bytes are found to be those that were written. They are read once in a
     process.
 
@@ -226,7 +226,7 @@ def belonging(folder: Path, run: str, log: LogName, arm: str, shard: int) -> Lab
     Raises UsageError, which names the file.
     """
     file = path(folder, log, arm, shard)
-    known = label(file)
+    known = shard_label(file)
     if (known.run, known.log, known.arm, known.shard) != (run, log, arm, shard):
         other = "another run" if known.run != run else f"{known.log} of arm {known.arm!r}, shard {known.shard}"
         raise UsageError(f"{file} belongs to {other}; {AGAIN}")

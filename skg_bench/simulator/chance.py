@@ -20,7 +20,7 @@ class Block:
     pick: F64
 
 
-def block(keys: U64, first: int, steps: int) -> Block:
+def draw_block(keys: U64, first: int, steps: int) -> Block:
     """Draws of the `steps` steps from step `first` on, for users with these keys `[B]`."""
     event = fold(keys[None, :], np.arange(first, first + steps, dtype=np.int64)[:, None])
     item = np.arange(CANDIDATES)[None, None]

@@ -21,7 +21,7 @@ import numpy as np
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import LONGEST, bytes_of, json_file, json_of, lines_of, plain, refusing
+from skg_bench.core.foreign import LONGEST_TEXT, bytes_of, json_file, json_of, lines_of, plain, refusing
 from skg_bench.core.grid import F32
 from skg_bench.core.shapes import shaped
 from skg_bench.core.temporary import private, write_private
@@ -30,7 +30,7 @@ from skg_bench.skillbook.skillbook import Skill, Skillbook
 SKILLS, VECTORS, SIGNALS, OURS, PICKLE, MODEL = (
     "skills.jsonl", "embeddings.fvecs", "signals.jsonl", "skg_bench.json", "rerank-model.pkl", "rerank-model.json",
 )  # fmt: skip
-FIELDS = ("name", "prompt", "examples", "embedding_count", "success_rate", "last_updated")
+AGENTROPY_FIELDS = ("name", "prompt", "examples", "embedding_count", "success_rate", "last_updated")
 TABLE = (
     "user_msg_id", "message", "max_sim", "matched_skill", "skill_score", "fallback_to_llm", "user_satisfaction",
     "skill_learned",
@@ -59,7 +59,7 @@ class AgentropyIndex:
     signals: tuple[Line, ...]
 
 
-def write(folder: Path, index: AgentropyIndex, monday: datetime) -> None:
+def write_agentropy(folder: Path, index: AgentropyIndex, monday: datetime) -> None:
     """Write the folder. `monday`: when second 0 of the book is."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds messages
     lines = [_line(skill, answers, monday) for skill, answers in zip(index.book.skills, index.answers, strict=True)]
@@ -72,13 +72,13 @@ def write(folder: Path, index: AgentropyIndex, monday: datetime) -> None:
     write_private(folder / OURS, json.dumps(ours, ensure_ascii=False) + "\n")
 
 
-def read(folder: Path, monday: datetime) -> AgentropyIndex:
+def read_agentropy(folder: Path, monday: datetime) -> AgentropyIndex:
     """Read it.
 
     Raises UsageError for a missing or torn file, fields that are not there, vectors of different lengths or another
     number of them than there are examples, and a book of another state hash than was written.
     """
-    lines = list(_read_lines(folder / SKILLS, FIELDS))
+    lines = list(_read_lines(folder / SKILLS, AGENTROPY_FIELDS))
     ours = _ours(folder / OURS)
     skills, answers = [], []
     for i, line in enumerate([*lines, *ours.archived]):
@@ -150,8 +150,8 @@ def _skill(line: Line, i: int, monday: datetime, folder: Path) -> Skill:
 
 
 def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST:
-        raise UsageError(f"{where} is {reprlib.repr(value)}, valid is a text of at most {LONGEST:,} characters")
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise UsageError(f"{where} is {reprlib.repr(value)}, valid is a text of at most {LONGEST_TEXT:,} characters")
     return value
 
 

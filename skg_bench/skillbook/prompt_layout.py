@@ -12,7 +12,7 @@ from skg_bench.core.content import Content
 from skg_bench.core.grid import I32, I64, Bool
 
 Order = Literal["evidence", "inserted"]
-LIMIT = 8000  # characters (Pause's MAX_CONTEXT_CHARS)
+LARGEST_PROMPT = 8000  # characters (Pause's MAX_CONTEXT_CHARS)
 TRUNCATED = "\n\n[Skillbook truncated]"
 BETWEEN = "\n\n"
 _DIGITS = 5  # that the number in a label has at least
@@ -23,7 +23,7 @@ def shown_id(section: str, skill: int) -> str:
     return f"{section.split()[0].lower()}-{skill + 1:0{_DIGITS}d}"
 
 
-def block(label: str, content: Content, ok: int, partial: int, miss: int) -> str:
+def skill_block(label: str, content: Content, ok: int, partial: int, miss: int) -> str:
     """Lines of a prompt about a skill."""
     lines = [
         f"[{label}] {content.section}" + (f" ({', '.join(content.keywords)})" if content.keywords else ""),
@@ -35,12 +35,12 @@ def block(label: str, content: Content, ok: int, partial: int, miss: int) -> str
     return "\n".join(lines)
 
 
-def frame(content: Content) -> int:
+def frame_size(content: Content) -> int:
     """Characters of the block of the book's first skill, before it is used."""
-    return len(block(shown_id(content.section, 0), content, 0, 0, 0))
+    return len(skill_block(shown_id(content.section, 0), content, 0, 0, 0))
 
 
-def sizes(frames: I64, skill: I64, ok: I32, partial: I32, miss: I32) -> I64:
+def block_sizes(frames: I64, skill: I64, ok: I32, partial: I32, miss: I32) -> I64:
     """Characters of blocks with these frames, labelled by `shown_id`; all of one shape."""
     label = np.maximum(_length(skill + 1), _DIGITS) - _DIGITS
     counters = sum(_length(counter) - 1 for counter in (ok, partial, miss))

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from skg_bench.core.word_cosines import WordCosines
 from skg_bench.skillbook.ace.book import COUNTERS, AceBook, AceSkill
-from skg_bench.skillbook.ace.changes import SAYS, Change
+from skg_bench.skillbook.ace.changes import SETTABLE, Change
 
 # applied: as it is. merged: an ADD of what was added meanwhile, now a TAG of that skill. aside: an UPDATE of a skill
 # that was updated meanwhile. misdirected: its skill was removed meanwhile. The last two are not applied.
@@ -115,9 +115,9 @@ def _gains(change: Change, now: AceBook) -> dict[str, Any]:
 
 
 def _words(skill: AceSkill, book: AceBook) -> dict[str, Any]:
-    return {name: getattr(skill, name) for name in SAYS[book.era]}
+    return {name: getattr(skill, name) for name in SETTABLE[book.era]}
 
 
 def _text(values: Mapping[str, Any]) -> str:
-    parts = (values.get(name) for names in SAYS.values() for name in names)
+    parts = (values.get(name) for names in SETTABLE.values() for name in names)
     return "\n".join(part if isinstance(part, str) else " ".join(part) for part in parts if part)

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.prompt_layout import BETWEEN, LIMIT, TRUNCATED, Order, block, fitting, ordered
+from skg_bench.skillbook.prompt_layout import BETWEEN, LARGEST_PROMPT, TRUNCATED, Order, fitting, ordered, skill_block
 from skg_bench.skillbook.skillbook import Skill, Skillbook
 
 _TOKENS_PER_WORD = 1.3  # as conf/llm/simulated.yaml has it
@@ -27,7 +27,7 @@ def _numbered(skill: Skill) -> str:
 
 
 def render(
-    book: Skillbook, limit: int = LIMIT, order: Order = "evidence", label: Callable[[Skill], str] = _numbered
+    book: Skillbook, limit: int = LARGEST_PROMPT, order: Order = "evidence", label: Callable[[Skill], str] = _numbered
 ) -> Rendered:
     """Active skills that say something, each with its label and its counters, at most `limit` characters in all.
 
@@ -45,7 +45,7 @@ def render(
     ok, miss = (np.array([[getattr(skill, name) for skill in inside]], np.int32) for name in ("ok", "miss"))
     places = ordered(np.ones(ok.shape, np.bool_), ok, miss, order)[0].tolist()
     skills = [inside[place] for place in places]
-    blocks = [block(label(s), s.content, s.ok, s.partial, s.miss) for s in skills if s.content is not None]
+    blocks = [skill_block(label(s), s.content, s.ok, s.partial, s.miss) for s in skills if s.content is not None]
     n = int(fitting(np.array([[*map(len, blocks)]], np.int64), np.array([len(blocks)]), limit)[0])
     text = BETWEEN.join(blocks[:n]) + (TRUNCATED if n < len(blocks) else "")
     return Rendered(text, tuple(s.id for s in skills[:n]), round(len(text.split()) * _TOKENS_PER_WORD))

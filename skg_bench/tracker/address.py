@@ -12,7 +12,7 @@ _FILE = ("sqlite", "file")  # addresses of files, whose names may have an @
 _SECRET = re.compile(r"(MLFLOW|OPIK)_\w*(KEY|PASSWORD|SECRET|TOKEN)\w*")
 
 
-def check(key: str, address: str | None, instead: str) -> None:
+def check_address(key: str, address: str | None, instead: str) -> None:
     """An address from the configuration, which ends up in manifests and on pages, carries no user, password, query or
     fragment: tokens stand in any of them.
 

@@ -22,12 +22,12 @@ from skg_bench.core.domain import Domain
 from skg_bench.core.grid import I32
 from skg_bench.core.temporary import private, temporary
 from skg_bench.runfolder.run import Run
-from skg_bench.runfolder.schema import LOGGED
+from skg_bench.runfolder.schema import LOGGED_COLUMNS
 from skg_bench.tracker import learning
 
 Texts = Literal["full", "hash"]
 Row = dict[str, Any]
-FILE = "events.jsonl"
+EVENTS_FILE = "events.jsonl"
 TURN = "turn"  # the name of a trace, where nothing is advised
 _SHORT = {"overridden": "override"}  # in names of traces
 # their messages are corpora: nobody said them
@@ -42,27 +42,27 @@ _METADATA = (
     "latency_ms", "book_size", "book_version", "answer_correct", "skill_correct", "intent", "request_type",
 )  # fmt: skip
 _READ = ("message", "fallback_to_llm", "time", "skill", "book_hash", *_OUTPUT, *_METADATA)
-_LOGGED = tuple(field.name for field in LOGGED)
+_LOGGED = tuple(field.name for field in LOGGED_COLUMNS)
 _AT_ONCE = 64  # users whose rows are in memory
 
 
-def write(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
+def write_events(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
     """Write the file, whole or not at all; returns where it is and the number of its lines.
 
     `users`: how many, chosen by key, so that fewer are among more; None: all. `texts` None: full where the messages are
     those of a corpus, hashed where somebody said them.
     """
-    path, identity = run.path / FILE, str(run.manifest["identity"])
+    path, identity = run.path / EVENTS_FILE, str(run.manifest["identity"])
     hides = _hides(run) if texts is None else texts == "hash"
     half, lines = temporary(path), 0
     try:
         with open(half, "w", encoding="utf-8", opener=private) as file:
             for arm in run.arms:
-                for trace in _traces(run, arm, sample(run, users), _hasher(identity) if hides else None):
+                for trace in _traces(run, arm, traced_users(run, users), _hasher(identity) if hides else None):
                     about, name = trace["metadata"], trace["name"]
                     if name in (learning.REFLECTION, learning.SATISFACTION):  # a turn may have several
                         name = f"{name}/{about['about']}/{about.get('channel')}"
-                    line = {"key": key(identity, arm, about["user"], about["turn"], name), "trace": trace}
+                    line = {"key": trace_key(identity, arm, about["user"], about["turn"], name), "trace": trace}
                     file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
                     lines += 1
         half.replace(path)
@@ -71,7 +71,7 @@ def write(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
     return path, lines
 
 
-def sample(run: Run, users: int | None) -> I32:
+def traced_users(run: Run, users: int | None) -> I32:
     """The users that are traced, in order: those whom the page shows are among the first of them."""
     everyone = np.arange(run.manifest["users"], dtype=np.int32)
     uniform = draws.draw(draws.key(run.manifest["seed"], everyone), 0, draws.Purpose.SAMPLE)
@@ -79,7 +79,7 @@ def sample(run: Run, users: int | None) -> I32:
     return chosen
 
 
-def key(identity: str, arm: str, user: int, turn: int, name: str) -> str:
+def trace_key(identity: str, arm: str, user: int, turn: int, name: str) -> str:
     """62 bits that tell one trace from all others, as 16 hex digits."""
     whole = blake2b(f"{identity}/{arm}/{user}/{turn}/{name}".encode(), digest_size=8).digest()
     return f"{int.from_bytes(whole, 'big') >> 2:016x}"
@@ -134,10 +134,10 @@ def _life(domain: Domain, turns: Sequence[Row], updates: Sequence[Row], jobs: Se
             if job["channel"] == "satisfaction":
                 yield learning.satisfaction(job, outcomes.get(job["about"]))
         if operations or tried:
-            change = learning.update(row, operations, tried, skills)
+            change = learning.learning_trace(row, operations, tried, skills)
             skills = change["output"]["skills"]
             yield change
-        contents |= {step["skill"]: learning.says(step) for step in operations if step["section"] is not None}
+        contents |= {step["skill"]: learning.content_fields(step) for step in operations if step["section"] is not None}
 
 
 def _by_turn(rows: Sequence[Row]) -> dict[int, list[Row]]:
@@ -154,7 +154,7 @@ def _turn(domain: Domain, row: Row, content: Row | None) -> Row:
     hit, right = not row["fallback_to_llm"], row["answer_correct"]
     verdict = [] if right is None else ["right" if right else "wrong"]
     trace = {
-        **learning.frame(row, TURN, row["time"], row["latency_ms"]),
+        **learning.trace_frame(row, TURN, row["time"], row["latency_ms"]),
         "input": {"message": row["message"]},
         "output": {name: row[name] for name in _OUTPUT},
         "metadata": {name: row[name] for name in _METADATA},

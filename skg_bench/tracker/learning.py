@@ -28,7 +28,7 @@ _OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses",
 def reflection(row: Row) -> Row:
     """Event of a reflection: what a model was asked to learn from a turn, what it made of that, and the cost (P37)."""
     return {
-        **frame(row, REFLECTION, row["start"], _milliseconds(row)),
+        **trace_frame(row, REFLECTION, row["start"], _milliseconds(row)),
         "input": {name: row[name] for name in ("about", "channel", "value", "version_read")},
         "output": {**_reflected(row["reflection"]), "result": row["result"], "reason": row["reason"]},
         "metadata": {name: row[name] for name in ("arm", "user", "turn", "about", "channel", "served", *_COST)},
@@ -39,7 +39,7 @@ def reflection(row: Row) -> Row:
 def satisfaction(row: Row, outcome: str | None) -> Row:
     """Event of a later answer about a turn that ended in `outcome`, and what was made of it (P39)."""
     return {
-        **frame(row, SATISFACTION, row["start"], _milliseconds(row)),
+        **trace_frame(row, SATISFACTION, row["start"], _milliseconds(row)),
         "input": {"about": row["about"], "outcome": outcome, "satisfaction": row["value"]},
         "output": {
             "signal": satisfaction_signal(row["value"], outcome),
@@ -50,7 +50,7 @@ def satisfaction(row: Row, outcome: str | None) -> Row:
     }
 
 
-def update(row: Row, operations: Sequence[Row], jobs: Sequence[Row], skills: int) -> Row:
+def learning_trace(row: Row, operations: Sequence[Row], jobs: Sequence[Row], skills: int) -> Row:
     """A skillbook before and after a batch, every operation in between, and why (P38). `row`: of the turn log; of a
     book that was given before the first turn, one of the update log, and `skills` is how many there were.
     """
@@ -59,14 +59,14 @@ def update(row: Row, operations: Sequence[Row], jobs: Sequence[Row], skills: int
     before = skills if row.get("book_size") is None else row["book_size"] - delta
     batch = operations[-1] if operations else row
     return {
-        **frame(row, UPDATE, row["time"] + timedelta(milliseconds=row.get("latency_ms") or 0.0), 0.0),
+        **trace_frame(row, UPDATE, row["time"] + timedelta(milliseconds=row.get("latency_ms") or 0.0), 0.0),
         "input": {"skills": before},
         "output": {"skills": before + delta, "operations": [_operation(operation) for operation in operations]},
         "metadata": {
             **{name: row[name] for name in ("arm", "user", "turn")},
             "operations": len(operations), "delta": delta,
             "reasons": sorted({operation["reason"] for operation in operations}),
-            "applied": stamp(batch["time"]), "book_version": batch["book_version"],
+            "applied": trace_time(batch["time"]), "book_version": batch["book_version"],
             "book_hash": None if batch["book_hash"] is None else batch["book_hash"].hex(),
             **({"jobs": [{name: job[name] for name in _JOB} for job in jobs]} if jobs else {}),
         },
@@ -74,30 +74,34 @@ def update(row: Row, operations: Sequence[Row], jobs: Sequence[Row], skills: int
     }  # fmt: skip
 
 
-def frame(row: Mapping[str, Any], name: str, begins: datetime, milliseconds: float) -> Row:
+def trace_frame(row: Mapping[str, Any], name: str, begins: datetime, milliseconds: float) -> Row:
     """A thread is a user's life under one arm. Times of a run are local times without a zone; here they get UTC's."""
     return {
         "name": name,
-        "start_time": stamp(begins),
-        "end_time": stamp(begins + timedelta(milliseconds=milliseconds)),
+        "start_time": trace_time(begins),
+        "end_time": trace_time(begins + timedelta(milliseconds=milliseconds)),
         "thread_id": f"{row['arm']}/u{row['user']}",
     }
 
 
-def stamp(time: datetime) -> str:
+def trace_time(time: datetime) -> str:
     """As all traces write a time."""
     return f"{time.isoformat(timespec='milliseconds')}Z"
 
 
-def says(content: Row) -> Row:
+def content_fields(content: Row) -> Row:
     """Content of a skill, of a row that has it."""
     return {name: content[name] for name in NAMES}
 
 
 def _operation(row: Row) -> Row:
     """Event of an operation, with what the skill says from then on, if that changed."""
-    born = row["born"] and stamp(row["born"])
-    return {name: row[name] for name in _OPERATION} | {"born": born} | ({} if row["section"] is None else says(row))
+    born = row["born"] and trace_time(row["born"])
+    return (
+        {name: row[name] for name in _OPERATION}
+        | {"born": born}
+        | ({} if row["section"] is None else content_fields(row))
+    )
 
 
 def _reflected(text: str | None) -> Row:

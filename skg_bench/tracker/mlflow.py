@@ -20,13 +20,13 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import json_of, text_of
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.runfolder.manifest import BESIDE
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
-from skg_bench.tracker.address import check
+from skg_bench.tracker.address import check_address
 from skg_bench.tracker.database import artifacts, check_place, prepare
 
 if TYPE_CHECKING:
@@ -71,8 +71,10 @@ class MLflow:
 
     def __post_init__(self) -> None:
         if find_spec("mlflow") is None:
-            raise UsageError(f"tracker=mlflow needs mlflow: {install('mlflow')}")
-        check("tracker.uri", self.uri, "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_URI")
+            raise UsageError(f"tracker=mlflow needs mlflow: {install_hint('mlflow')}")
+        check_address(
+            "tracker.uri", self.uri, "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_URI"
+        )
 
     @property
     def sinks(self) -> Sequence[Sink]:

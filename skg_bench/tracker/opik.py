@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from skg_bench.core.bodies import ACCEPTED, received
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import lines_of
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker import events
-from skg_bench.tracker.address import check, without_secrets
+from skg_bench.tracker.address import check_address, without_secrets
 
 if TYPE_CHECKING:
     import httpx
@@ -64,8 +64,8 @@ class Opik:
 
     def __post_init__(self) -> None:
         if find_spec("httpx") is None:
-            raise UsageError(f"tracker=opik needs httpx: {install('opik')}")
-        check("tracker.url", self.url, "OPIK_API_KEY")
+            raise UsageError(f"tracker=opik needs httpx: {install_hint('opik')}")
+        check_address("tracker.url", self.url, "OPIK_API_KEY")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise UsageError(f"tracker.url={self.url!r} must begin with http:// or https://")
         if self.users is not None and self.users < 1:
@@ -88,7 +88,7 @@ class Opik:
 
     def deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
         """Write the event file and send what the server does not have."""
-        path, total = events.write(run, self.users, self.texts)
+        path, total = events.write_events(run, self.users, self.texts)
         progress(0, total)
         url = self.address(run.path)
         if not url:

@@ -82,7 +82,7 @@ def make_advice_run(
             _life(logs, arm, user, purchases, seeds=seeds)
         kinds = {
             "turns": schema.turns(TOP_K, ADVISED.outcome), "updates": schema.UPDATES, "feedback": schema.FEEDBACK,
-            "learning": schema.LEARNING,
+            "learning": schema.LEARNING_LOG,
         }  # fmt: skip
         tables[arm] = {log: pa.Table.from_pylist(rows, schema=kinds[log]) for log, rows in logs.items()}
     n = len(next(iter(arms.values())))
@@ -92,7 +92,7 @@ def make_advice_run(
         "simulator": {"_target_": "skg_bench.simulator.advice.guardian.Guardian", "blocked": 1.0},
     }  # fmt: skip
     manifest = {
-        "schema": schema.VERSION, "identity": "advice-0", "config": config, "arms": list(arms),
+        "schema": schema.SCHEMA_VERSION, "identity": "advice-0", "config": config, "arms": list(arms),
         "domain": ADVISED.plain(),
         "question": config["question"], "seed": 0, "users": n, "weeks": weeks, "commit": "0" * 40, "dirty": None,
         "versions": {"skg_bench": "0"}, "data": {},

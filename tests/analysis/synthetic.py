@@ -86,7 +86,7 @@ def make_run(
         ]
         kinds = {
             "turns": schema.turns(TOP_K), "updates": schema.UPDATES, "feedback": schema.FEEDBACK,
-            "learning": schema.LEARNING,
+            "learning": schema.LEARNING_LOG,
         }  # fmt: skip
         tables[arm] = {
             log: pa.Table.from_pylist([row for logs in played for row in logs[log]], schema=kind)
@@ -98,7 +98,7 @@ def make_run(
         "utility": dict(utility), "reference": reference, "arms": {a: list(w.overrides) for a, w in arms.items()},
     }  # fmt: skip
     manifest = {
-        "schema": schema.VERSION, "identity": f"synthetic-{seed}", "config": config, "arms": list(arms),
+        "schema": schema.SCHEMA_VERSION, "identity": f"synthetic-{seed}", "config": config, "arms": list(arms),
         "question": config["question"], "seed": seed, "users": first_user + users, "weeks": weeks,
         "versions": {"skg_bench": "0"}, "commit": "0" * 40, "dirty": None, "data": {},
         "compositions": {a: composition(w) for a, w in arms.items()},

@@ -29,7 +29,7 @@ def test_who_repeats_their_own_words_more_is_told_so_and_stays_testable(runs: li
 def test_each_arm_is_told_with_the_figures_of_its_run_and_each_probability_of_being_misled(runs: list[Run]) -> None:
     report = analyse(runs)
     _, by_habit, prompts = report.parts
-    means = {float(run.config["simulator"]["habit"]): summary.read(run).arms for run in runs}
+    means = {float(run.config["simulator"]["habit"]): summary.read_summary(run).arms for run in runs}
     for arm, habit, hits, *_ in by_habit.rows:  # type: ignore[union-attr]
         assert float(hits.removesuffix(" %")) / 100 == pytest.approx(
             means[float(habit)][arm]["hit_rate"].mean, abs=6e-4

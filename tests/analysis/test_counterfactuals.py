@@ -65,7 +65,7 @@ def test_every_arm_of_a_contrast_is_in_the_experiment_and_every_arm_is_in_a_cont
 
 def test_a_contrast_begins_where_its_arms_part(tmp_path: Path) -> None:
     composed = compose(["experiment=counterfactuals"])
-    manifest = {"schema": schema.VERSION, "compositions": composed.arms, "config": composed.root}
+    manifest = {"schema": schema.SCHEMA_VERSION, "compositions": composed.arms, "config": composed.root}
     save(tmp_path, manifest)
     run = Run(tmp_path)
     begins = {f"{contrast.arm}-{contrast.reference}": parting(run, contrast) for contrast in contrasts(run)}

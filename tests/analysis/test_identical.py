@@ -10,7 +10,7 @@ from skg_bench.analysis.counts.measure import identical
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report import tables
 from skg_bench.analysis.report.arms import looks
-from skg_bench.analysis.report.verdict import arms
+from skg_bench.analysis.report.verdict import arm_sentences
 from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 
@@ -19,20 +19,20 @@ from tests.analysis.synthetic import ARMS, World, make_run
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     arms = {"idle": World(hit=0.0), "never": ARMS["never"], "skg": ARMS["skg"]}
     made = make_run(tmp_path_factory.mktemp("runs") / "run", arms=arms, users=6, weeks=3)
-    summary.write(made)
+    summary.write_summary(made)
     return made
 
 
 def test_table_comparison_and_page_give_one_verdict(run: Run) -> None:
-    content = summary.read(run)
+    content = summary.read_summary(run)
     assert content.learner == "idle"
     assert {d.verdict for d in content.differences["idle"].values()} <= {"identical", "not measured"}
     assert content.differences["idle"]["utility"].verdict == "identical"
     compared = {row.metric.name: said(row) for row in compare([run]).rows if row.arm == "idle"}
     assert compared["utility"] == "identical"
-    shown = tables.differences(content, looks(run.arms, "never", run.manifest["compositions"], {}))
+    shown = tables.difference_tables(content, looks(run.arms, "never", run.manifest["compositions"], {}))
     assert [row.verdict for row in shown[0].rows if row.look.arm == "idle"] == ["identical"]
-    assert arms(content)[-1][1].text == "idle and never are identical: they did the same on every turn."
+    assert arm_sentences(content)[-1][1].text == "idle and never are identical: they did the same on every turn."
 
 
 def test_equal_sums_from_other_turns_are_not_identical(tmp_path: Path) -> None:

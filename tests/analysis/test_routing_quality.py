@@ -21,7 +21,7 @@ from experiments.routing_quality.recipe import Messages, fit
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import quantise
-from skg_bench.embedder.precomputed import save
+from skg_bench.embedder.precomputed import save_vectors
 from skg_bench.router.exact import Exact
 from skg_bench.router.maxsim import MaxSim
 
@@ -308,7 +308,7 @@ def test_a_corpus_in_clinc150s_format_is_read_with_its_cached_vectors(tmp_path: 
     file = clinc_file(tmp_path)
     texts = ["hello there", "good morning", "bye now", "hi", "see you", "what is love", "hey", "why"]
     vectors = quantise(np.random.default_rng(0).normal(size=(8, 16)))
-    save(tmp_path / blake2b(file.read_bytes(), digest_size=8).hexdigest(), texts, vectors, "test")
+    save_vectors(tmp_path / blake2b(file.read_bytes(), digest_size=8).hexdigest(), texts, vectors, "test")
     sample = corpora.read(file, tmp_path)
     assert sample.skills == ("greet", "leave")
     assert sample.train.skill.tolist() == [0, 0, 1]

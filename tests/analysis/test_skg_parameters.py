@@ -76,7 +76,7 @@ def test_what_no_part_could_have_moved_by_more_is_no_verdict_on_the_part(largest
 
 
 def test_beside_a_verdict_stand_its_operating_point_and_what_an_oracle_would_have_brought(run: Run) -> None:
-    arms = summary.read(run).arms
+    arms = summary.read_summary(run).arms
     number, part = lines(one(run))
     assert number.hits == pytest.approx(arms["skg"]["hit_rate"].mean)
     assert part.hits == pytest.approx(arms["no_reranker"]["hit_rate"].mean)
@@ -125,7 +125,7 @@ def test_a_seed_that_says_otherwise_vetoes_the_interval_of_all(mean: float, othe
 
 
 def test_the_reference_is_what_has_to_lie_between_never_and_the_oracle(run: Run) -> None:
-    means = {arm: row["utility"].mean or 0.0 for arm, row in summary.read(run).arms.items()}
+    means = {arm: row["utility"].mean or 0.0 for arm, row in summary.read_summary(run).arms.items()}
     for line, arm in zip(lines(one(run)), ("skg", "skg"), strict=True):
         assert line.assay.ahead is not None
         assert line.assay.ahead.value == pytest.approx(means[arm] - means["never"], abs=1e-9)

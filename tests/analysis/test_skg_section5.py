@@ -15,7 +15,7 @@ import skg_bench
 from experiments.skg_section5 import analysis, latency, picture, prior
 from experiments.skg_section5 import draws as made
 from experiments.skg_section5.readings import READINGS, Reading, mass, separating
-from skg_bench.analysis.comparison.findings import Evidence, findings
+from skg_bench.analysis.comparison.findings import Evidence, findings_by_id
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
@@ -252,7 +252,7 @@ def test_the_analysis_writes_report_picture_and_claims(
     assert all(parameter.source in report for parameter in prior.parameters())
     assert prior.kinds().source in report
     assert (tmp_path / "skg_section5.svg").is_file()
-    reports = findings(tmp_path / "claims")
+    reports = findings_by_id(tmp_path / "claims")
     assert set(reports) == {"K01", "K23", "K24", "K25", "K32"}
     assert [finding.verdict for _, finding in reports["K23"]].count("contradictory") == 1
     assert reports["K24"][0][1].evidence == Evidence("skg-bench experiment skg_section5/draws", "abc", 6, 5, (0,))

@@ -44,7 +44,7 @@ def test_every_combination_is_an_arm_and_has_the_components_of_its_name() -> Non
 
 @pytest.mark.req("K12", "K20")
 def test_an_effect_is_the_mean_over_all_combinations_of_the_other_choices(run: Run, tmp_path: Path) -> None:
-    means = {arm: row["utility"].mean or 0.0 for arm, row in summary.read(run).arms.items()}
+    means = {arm: row["utility"].mean or 0.0 for arm, row in summary.read_summary(run).arms.items()}
     report = analyse(run)
     options, way, _, arms = report.parts
     for factor, option, plain, utility, *_ in options.rows:  # type: ignore[union-attr]
@@ -88,7 +88,7 @@ def test_a_place_of_the_map_is_a_run_and_better_procedures_are_worth_more(tmp_pa
         run = simulate([ARMS, "reference=never", "users=6", "weeks=3", *made, f"out={tmp_path / str(share)}"])
         found = places(run)
         assert set(found) == {"asked", "everything"}
-        means = summary.read(run).arms
+        means = summary.read_summary(run).arms
         gain = (means["everything"]["utility"].mean or 0.0) - (means["never"]["utility"].mean or 0.0)
         assert found["everything"].gain.mean == pytest.approx(gain, abs=1e-9)
         assert "hits" in str(found["everything"])

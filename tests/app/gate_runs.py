@@ -21,8 +21,8 @@ PANEL = ("experiment=gate", "users=40", "weeks=2", *LOOP)
 
 def changed(run: Path, **values: Any) -> Path:
     """A run whose manifest says otherwise."""
-    content = manifest.manifest_of(run / manifest.NAME)
+    content = manifest.manifest_of(run / manifest.MANIFEST)
     if "schema" in values:  # of a version that this one does not read
-        manifest.write(run, {**content, **values})
+        manifest.write_manifest(run, {**content, **values})
         return run
     return rechanged(Run(run), **values).path

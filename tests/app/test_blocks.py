@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from skg_bench.app.blocks import blocks, show
+from skg_bench.app.blocks import blocks, show_table
 
 WIDE = ["arm", "difference", "interval", "verdict", *(f"figure {n}" for n in range(12))]
 ROWS = [
@@ -15,7 +15,7 @@ ROWS = [
 
 def printed(headings: list[str], rows: list[list[str]], width: int = 80) -> list[str]:
     screen = Console(file=StringIO(), width=width)
-    show(screen, headings, rows)
+    show_table(screen, headings, rows)
     return screen.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
 
 

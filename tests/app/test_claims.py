@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from skg_bench.analysis.comparison.assay import Assay, Measured
 from skg_bench.analysis.comparison.claims import Line, claims
 from skg_bench.analysis.comparison.findings import Evidence, Finding
-from skg_bench.app.claims import cells, told
+from skg_bench.app.claims import claim_details, claim_rows
 from skg_bench.app.cli import app
 from skg_bench.core.paths import DATA
 
@@ -67,16 +67,20 @@ def test_findings_that_claim_the_same_are_told_by_their_own_words() -> None:
     ]
     other = replace(same[0], claimed="Another.")
     line = Line(claims()["K24"], ("test_a", "test_b"), tuple(("trial", finding) for finding in (*same, other)))
-    assert [row[:2] for row in cells(line)] == [("K24", "Lower is worse."), ("", "So is higher."), ("", "Another.")]
-    assert {row[4] for row in cells(line)} == {"reports/claims/trial.json"}
+    assert [row[:2] for row in claim_rows(line)] == [
+        ("K24", "Lower is worse."),
+        ("", "So is higher."),
+        ("", "Another."),
+    ]
+    assert {row[4] for row in claim_rows(line)} == {"reports/claims/trial.json"}
 
 
 def test_what_is_built_or_configured_so_is_shown_with_its_assertion_and_what_ran() -> None:
-    ((claim_id, _, ran, word, link),) = cells(Line(claims()["K04"], (), ()))
+    ((claim_id, _, ran, word, link),) = claim_rows(Line(claims()["K04"], (), ()))
     assert (claim_id, word) == ("K04", "configured")
     assert "random model of its kind with one layer" in ran
     assert link.startswith("tests/embedder/test_sentence_transformer.py::test_the_paper_s_model")
-    ((_, _, _, state, waits),) = cells(Line(claims()["K18"], ("test_a",), ()))
+    ((_, _, _, state, waits),) = claim_rows(Line(claims()["K18"], ("test_a",), ()))
     assert (state, "no model writes a prompt" in waits) == ("open", True)
 
 
@@ -87,13 +91,13 @@ def test_beside_a_difference_stand_its_reference_its_seeds_and_the_papers_own_po
         Assay(figure, figure), (0.01, 0.03), replace(figure, value=0.015), "where a is below 1",
     )  # fmt: skip
     line = Line(claims()["K24"], (), (("trial", finding),), {"old": "its data have changed since"})
-    text = "\n".join(told(line))
+    text = "\n".join(claim_details(line))
     assert "trial: reproduced where a is below 1. It helps." in text
     assert "reference: beyond never 0.02 utility per request (0.01 to 0.03)" in text
     assert "by seed: +0.0100, +0.0300" in text
     assert "at the paper's own operating point: 0.015" in text
     assert "old: refused, as its data have changed since" in text
-    assert next(cells(line))[3] == "measured: reproduced where a is below 1"
+    assert next(claim_rows(line))[3] == "measured: reproduced where a is below 1"
 
 
 def test_no_claim_is_carried_without_a_link_to_an_assertion_or_a_report() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from skg_bench.app.components import build, describe, fits
+from skg_bench.app.components import build, fits, type_in_words
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from tests.app.lab import installed
@@ -97,4 +97,4 @@ def test_what_a_component_finds_wrong_comes_out_as_its_own_message() -> None:
 )
 def test_values_of_a_yaml_are_checked_against_annotations(value: object, hint: object, fitting: bool) -> None:
     assert fits(value, hint) is fitting
-    assert describe(hint)
+    assert type_in_words(hint)

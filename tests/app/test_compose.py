@@ -10,7 +10,7 @@ from hydra import compose as hydra_compose
 
 from skg_bench.app import compose as module
 from skg_bench.app.compose import compose
-from skg_bench.app.overrides import cells, parse
+from skg_bench.app.overrides import parse, sweep_cells
 from skg_bench.core.errors import UsageError
 from tests.app.lab import forget, installed, write
 
@@ -318,10 +318,10 @@ def test_a_text_may_name_another_key(conf: Path) -> None:
 
 
 def test_a_sweep_expands_to_cells_and_the_last_override_varies_fastest() -> None:
-    assert cells(["seed=1,2", "users=3", "policy=never,always"]) == [
+    assert sweep_cells(["seed=1,2", "users=3", "policy=never,always"]) == [
         ["seed=1", "users=3", "policy=never"],
         ["seed=1", "users=3", "policy=always"],
         ["seed=2", "users=3", "policy=never"],
         ["seed=2", "users=3", "policy=always"],
     ]
-    assert cells(["+seed=range(3)"]) == [["+seed=0"], ["+seed=1"], ["+seed=2"]]
+    assert sweep_cells(["+seed=range(3)"]) == [["+seed=0"], ["+seed=1"], ["+seed=2"]]

@@ -47,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         changed(folder / name, dirty=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gate, "uncommitted", list)
-        gate.update(folder / "run", folder / "baseline.json", "skg", unproven=True)
+        gate.update_baseline(folder / "run", folder / "baseline.json", "skg", unproven=True)
     return {name.upper(): str(folder / file) for name, file in
             (("run", "run"), ("other", "other"), ("baseline", "baseline.json"))}  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_the_verdict_of_each_arm_stands_in_the_first_block_and_in_a_sentence(
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = call("run", "profile=smoke", "users=6", "weeks=2", "workers=1", f"out={made['RUN']}")
     assert code == 0
-    figures = summary.read(Run(made["RUN"]))
+    figures = summary.read_summary(Run(made["RUN"]))
     first = out[: out.index("\n\n")]
     said = " ".join(out[out.index("* ") :].split())
     for arm, by_metric in figures.differences.items():

@@ -110,7 +110,7 @@ def test_the_programs_own_colours_and_bars_stay_on_a_terminal(monkeypatch: pytes
     screen.print(Text(f"bold {EVIL}\nnext", style="bold"))
     assert screen.file.getvalue() == f"\x1b[1mbold {LEFT}\x1b[0m\n\x1b[1mnext\x1b[0m\n"
     screen.file = io.StringIO()
-    with progress.shown(EVIL, screen) as (report, _):
+    with progress.progress_bars(EVIL, screen) as (report, _):
         report(1, 2)
     written = screen.file.getvalue()
     assert "\x1b[2K" in written or "\x1b[?25l" in written  # the bar draws itself again

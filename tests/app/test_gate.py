@@ -71,7 +71,7 @@ def test_the_baseline_of_a_run_is_the_same_file_whatever_cohort_it_ran_in(
     baseline: Path, play: Callable[..., Path], tmp_path: Path, clean: None
 ) -> None:
     other = tmp_path / "other.json"
-    gate.update(play("cohort=7"), other)
+    gate.update_baseline(play("cohort=7"), other)
     mine, theirs = (json.loads(path.read_text("utf-8")) for path in (baseline, other))
     mine["made"]["commit"] = theirs["made"]["commit"]  # somebody may commit between two runs
     assert mine == theirs
@@ -98,9 +98,9 @@ def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
         assert "compositions.skg.policy.threshold" in text
         assert "0.5 -> 0.2" in text or "0.5 -&gt; 0.2" in text
         assert "smallest session that shows it: " in text
-    session = cases.load(case)
+    session = cases.load_case(case)
     assert 2 <= len(session.events) <= 6
-    assert cases.changes(session) == []
+    assert cases.deviations(session) == []
     last = {role: rows[-1]["right"] for role, rows in session.expected.items()}
     assert last == {"arm": False, "reference": True}
     assert out.count("::error title=") == int(str(suite.get("failures")))
@@ -167,7 +167,7 @@ def test_a_verdict_stands_without_a_session_that_reads_other_files(
 
 def test_too_few_users_are_inconclusive(play: Callable[..., Path], tmp_path: Path, clean: None) -> None:
     file = tmp_path / "small.json"
-    gate.update(play("users=12"), file)
+    gate.update_baseline(play("users=12"), file)
     code, out, _ = call("gate", "--baseline", str(file), str(play("users=12", "policy.threshold=0.2")))
     assert code == 3
     assert "too few users: 12 have it before and after, 30 are needed" in out
@@ -178,7 +178,7 @@ def test_the_release_is_held_to_the_budget(
 ) -> None:
     """The run is main to the bit, but main has drifted since the release."""
     main, run = tmp_path / "main.json", str(play("policy.threshold=0.2"))
-    gate.update(run, main)
+    gate.update_baseline(run, main)
     code, out, _ = call("gate", "--baseline", str(main), "--release", str(baseline), run)
     assert code == 1
     assert "against the baseline: the same bits" in out
@@ -260,7 +260,7 @@ def test_an_update_refuses_a_dirty_tree(
     assert "new.py" in message
     assert "b.json" not in message.split(";")[0]
     monkeypatch.setattr(gate, "uncommitted", lambda: [str(file)])
-    gate.update(run, file)  # the file itself may be uncommitted
+    gate.update_baseline(run, file)  # the file itself may be uncommitted
     changed(run, code="other")
     assert "other code" in refused("gate", "--baseline", str(file), "--update", str(run))
     changed(run, dirty="0123456789abcdef")
@@ -273,7 +273,7 @@ def test_an_update_refuses_a_run_with_a_plugin_from_a_dirty_tree(
     file, run = tmp_path / "b.json", shutil.copytree(play(), tmp_path / "run")
     plugin = {"version": "0.1.0", "commit": "a" * 40, "dirty": None}
     changed(run, packages={"mine": plugin})
-    gate.update(run, file)
+    gate.update_baseline(run, file)
     changed(run, packages={"mine": plugin | {"dirty": "0123456789abcdef"}})
     message = refused("gate", "--baseline", str(file), "--update", str(run))
     assert "was made with the package 'mine' from a dirty tree; commit there, run again" in message
@@ -334,7 +334,7 @@ def test_a_release_of_another_arm_is_refused(
 ) -> None:
     release = tmp_path / "release.json"
     anchors = "never: [policy=never,curator=none], oracle: [router=oracle,policy=always,curator=oracle]"
-    gate.update(play(f"arms={{live: [], {anchors}}}", "reference=live"), release, "live", unproven=True)
+    gate.update_baseline(play(f"arms={{live: [], {anchors}}}", "reference=live"), release, "live", unproven=True)
     with pytest.raises(UsageError, match="gate one arm"):
         gate.gate(play(), baseline, release)
 

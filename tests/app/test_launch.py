@@ -158,7 +158,7 @@ def test_a_full_disk_while_the_page_is_written_loses_nothing(
         raise OSError(errno.ENOSPC, "No space left on device", str(run.path / "report.html"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(report, "write", full)
+        patch.setattr(report, "write_page", full)
         with pytest.raises(OSError, match="No space left"):
             skg_bench.run([*tiny, "out=full"])
     assert job(*tiny, "out=full").state == "unfinished"

@@ -7,7 +7,7 @@ import pytest
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
 from skg_bench.app.prepared_run import PreparedRun
-from skg_bench.asking.prompts import OURS, load
+from skg_bench.asking.prompts import OURS, load_prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
@@ -72,11 +72,11 @@ def test_prompt_files_are_part_of_what_a_run_is(tmp_path: Path) -> None:
     for role in ("reflector", "skill_manager"):
         (tmp_path / f"{role}.md").write_bytes((OURS / f"{role}.md").read_bytes())
     before = prepared(f"curator.prompts={tmp_path}")
-    load.cache_clear()
+    load_prompt.cache_clear()
     assert prepared(f"curator.prompts={tmp_path}").identity == before.identity
     file = tmp_path / "reflector.md"
     file.write_text(file.read_text("utf-8").replace("Reflect on", "Think about"), "utf-8")
-    load.cache_clear()
+    load_prompt.cache_clear()
     after = prepared(f"curator.prompts={tmp_path}")
     assert after.identity != before.identity
     chooser = prepared(f"curator.prompts={tmp_path}", "policy=llm_chooser").data["prompts.model"]

@@ -26,7 +26,7 @@ from skg_bench.app.components import build
 from skg_bench.app.counterexample import cases, shrink
 from skg_bench.app.packages import packages
 from skg_bench.app.skillbook import agentropy
-from skg_bench.app.targets import components, parameters
+from skg_bench.app.targets import described_components, parameters
 from skg_bench.app.trust import FromFile, is_plain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Kind, Reach
@@ -101,7 +101,7 @@ def nodes() -> Iterator[tuple[str, Node, tuple[str | int, ...], type]]:
         for file in sorted(package.conf.glob("*/*.yaml")):
             node = yaml.safe_load(file.read_text("utf-8")) or {}
             whole = cases.whole_node({k: v for k, v in node.items() if k not in ("defaults", "_with_")})
-            for path, chain, _ in components("", whole):
+            for path, chain, _ in described_components("", whole):
                 if (file.parent.name, chain[-1]) not in seen:
                     seen.add((file.parent.name, chain[-1]))
                     place = tuple(int(key) if key.isdigit() else key for key in path.split(".")[1:])
@@ -220,7 +220,7 @@ class Doors:
         else:
             read["sides"]["arm"]["compositions"]["low"][seam] = node
         self.file.write_text(json.dumps(read), "utf-8")
-        case = cases.load(self.file)
+        case = cases.load_case(self.file)
         cases.replayer_of(case.scenario, case.origin)
         return [spec.arm(role, case.origin) for role, spec in case.specs.items()]
 
@@ -236,11 +236,11 @@ class Doors:
 
     def find(self, seam: str, node: Any) -> Any:
         self._changed(seam, node)
-        return shrink.find(self.seen, "skg")
+        return shrink.smallest_case(self.seen, "skg")
 
     def convert(self, seam: str, node: Any) -> Any:
         self._changed(seam, node)
-        return agentropy.convert(self.run.path, "skg", [0], self.file.parent / "books")
+        return agentropy.convert_to_agentropy(self.run.path, "skg", [0], self.file.parent / "books")
 
     def gate(self, seam: str, node: Any) -> Any:
         new = self._changed(seam, node)
@@ -293,7 +293,7 @@ def test_an_export_takes_no_place_from_a_manifest(canary: Canary, tiny_run: Run,
             run.manifest = {**tiny_run.manifest, "config": {**tiny_run.config, "tracker": node}}
             name = {"NoTracking": "opik", "Both": "both"}.get(made.__name__, made.__name__.lower())
             with canary.watched(), suppress(UsageError):
-                assert canary.values[1] not in repr(tracking.chosen(name, run, []))
+                assert canary.values[1] not in repr(tracking.chosen_sinks(name, run, []))
     canary.check()
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.report.people import CAP, numbered, timelines
-from skg_bench.analysis.summary import read
+from skg_bench.analysis.summary import read_summary
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers import corpus
@@ -31,7 +31,7 @@ TURNS, TORN = 120, 'T-9999;Müller 1;12.03.2024 09:00;"torn'
 
 def exported(path: Path) -> dict[str, dict[str, str]]:
     """A log as a German spreadsheet writes it, whose last line is torn; its rows by id."""
-    rng, known, rows = np.random.default_rng(5), corpus.load(), []
+    rng, known, rows = np.random.default_rng(5), corpus.load_corpus(), []
     for i in range(TURNS):
         kind = int(rng.integers(0, 8)) * 40
         wording = known.messages[rng.choice(known.wordings[kind][: known.n_wordings[kind]])]
@@ -139,7 +139,7 @@ def test_users_are_asked_for_as_the_log_names_them(own: tuple[Run, Any, str]) ->
 def test_what_a_log_says_goes_to_trackers_and_is_hashed_there(own: tuple[Run, Any, str]) -> None:
     run, rows, _ = own
     for texts, hidden in (("full", False), (None, True)):
-        path, _ = events.write(run, 1, texts)  # type: ignore[arg-type]
+        path, _ = events.write_events(run, 1, texts)  # type: ignore[arg-type]
         lines = [json.loads(line)["trace"] for line in path.read_text("utf-8").splitlines()]
         about = [line["metadata"] for line in lines if "logged_row" in line["metadata"]]
         assert len(about) == len(run.arms) * TURNS // 4
@@ -172,7 +172,7 @@ def test_what_a_log_says_of_people_is_hashed_where_it_is_redacted(own: tuple[Run
 @pytest.fixture(scope="module")
 def random_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Messages, intents, answers and ratings that have nothing to do with one another."""
-    folder, rng, known = tmp_path_factory.mktemp("random"), np.random.default_rng(11), corpus.load()
+    folder, rng, known = tmp_path_factory.mktemp("random"), np.random.default_rng(11), corpus.load_corpus()
     some = [known.messages[known.wordings[40 * kind][0]] for kind in range(10)]
     rows = [
         turn(f"u{i % 8}", f"2024-03-{1 + i // 16:02d}T{8 + i % 16:02d}:00:00", str(rng.choice(some)),
@@ -187,7 +187,7 @@ def random_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_bounds_hold_whatever_is_right_as_long_as_what_they_assume_is_true(random_run: Run) -> None:
-    summary, rng = read(random_run), np.random.default_rng(1)
+    summary, rng = read_summary(random_run), np.random.default_rng(1)
     for arm in ("skg", "all"):
         turns = [row for row in random_run.turns(arm).to_pylist() if not row["fallback_to_llm"]]
         given = [row for row in random_run.feedback(arm, None).to_pylist() if row["kind"] == "rating"]
@@ -213,7 +213,7 @@ def test_bounds_hold_whatever_is_right_as_long_as_what_they_assume_is_true(rando
 
 
 def test_a_random_log_gives_no_verdict(random_run: Run) -> None:
-    summary = read(random_run)
+    summary = read_summary(random_run)
     for figures in summary.differences.values():
         for name, difference in figures.items():
             if name not in ("llm_calls", "tokens", "cost_usd", "latency_ms", "offers_per_week"):

@@ -6,7 +6,7 @@ import pytest
 
 from skg_bench.app.catalogue import first_line
 from skg_bench.app.packages import groups
-from skg_bench.app.parameters import described
+from skg_bench.app.parameters import option_parameters
 from tests.app import lab
 from tests.app.test_cli import call, refused
 
@@ -15,7 +15,7 @@ OPTIONS = [("config", ""), *((seam, option) for seam, options in groups().items(
 
 @pytest.mark.parametrize(("seam", "option"), OPTIONS, ids=map(".".join, OPTIONS))
 def test_every_parameter_of_every_yaml_has_a_comment_that_says_what_it_means(seam: str, option: str) -> None:
-    for parameter in described(seam, option):
+    for parameter in option_parameters(seam, option):
         assert len(parameter.meaning) > 3, f"{seam}.{option}: {parameter.path} has no comment"
 
 
@@ -31,7 +31,7 @@ def test_list_of_an_option_prints_value_unit_meaning_and_source() -> None:
 
 def test_inner_components_built_upon_options_and_the_root_say_it_too() -> None:
     known = {
-        (seam, option): {parameter.path: parameter for parameter in described(seam, option)}
+        (seam, option): {parameter.path: parameter for parameter in option_parameters(seam, option)}
         for seam, option in (
             ("curator", "budget"), ("simulator", "uss"), ("simulator", "clinc150"), ("profile", "smoke"),
             ("config", ""), ("embedder", "jina"), ("experiment", "controls"),

@@ -62,7 +62,7 @@ def test_a_limit_below_what_the_libraries_need_is_said_before_they_are_imported(
 
 @needs_proc
 def test_the_least_limit_is_enough() -> None:
-    assert "nothing is no run directory" in limited(memory.LEAST >> 20).stderr
+    assert "nothing is no run directory" in limited(memory.LEAST_MAPPED >> 20).stderr
 
 
 def test_under_a_limit_libraries_get_one_thread_unless_a_person_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,6 +71,6 @@ def test_under_a_limit_libraries_get_one_thread_unless_a_person_says_otherwise(m
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
     memory.check_limit()
     assert memory.limit() is not None or "OPENBLAS_NUM_THREADS" not in os.environ
-    monkeypatch.setattr(memory, "limit", lambda: memory.LEAST)
+    monkeypatch.setattr(memory, "limit", lambda: memory.LEAST_MAPPED)
     memory.check_limit()
     assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "3")

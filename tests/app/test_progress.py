@@ -4,12 +4,12 @@ from io import StringIO
 
 from rich.console import Console
 
-from skg_bench.app.progress import plain, shown, working
+from skg_bench.app.progress import progress_bars, progress_lines, working
 
 
 def test_lines_come_every_five_seconds_and_at_the_end() -> None:
     now, lines = [0.0], list[str]()
-    report = plain("growth", lines.append, clock=lambda: now[0])
+    report = progress_lines("growth", lines.append, clock=lambda: now[0])
     for second in range(11):
         now[0] = float(second)
         report(100 * second, 1000)
@@ -20,7 +20,7 @@ def test_lines_come_every_five_seconds_and_at_the_end() -> None:
 
 def test_what_an_earlier_attempt_did_counts_as_done_and_not_as_speed() -> None:
     now, lines = [0.0], list[str]()
-    report = plain("growth", lines.append, clock=lambda: now[0])
+    report = progress_lines("growth", lines.append, clock=lambda: now[0])
     report(900, 2000)
     now[0] = 10.0
     report(1000, 2000)
@@ -29,7 +29,7 @@ def test_what_an_earlier_attempt_did_counts_as_done_and_not_as_speed() -> None:
 
 def test_texts_that_are_embedded_have_lines_of_their_own() -> None:
     console = Console(file=StringIO(), width=80)
-    with shown("growth", console) as (turns, texts):
+    with progress_bars("growth", console) as (turns, texts):
         texts(0, 40)
         texts(40, 40)
         turns(7, 7)
@@ -43,7 +43,7 @@ def test_texts_that_are_embedded_have_lines_of_their_own() -> None:
 def test_a_terminal_shows_a_bar_of_texts_only_if_there_are_any() -> None:
     for embeds in (True, False):
         console = Console(file=StringIO(), width=80, force_terminal=True)
-        with shown("growth", console) as (turns, texts):
+        with progress_bars("growth", console) as (turns, texts):
             if embeds:
                 texts(40, 40)
             turns(7, 7)

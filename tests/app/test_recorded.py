@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 import skg_bench
 from skg_bench.analysis.report.people import CAP, timelines
 from skg_bench.analysis.report.verdict import words
-from skg_bench.analysis.summary import read
+from skg_bench.analysis.summary import read_summary
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.app.skillbook.agentropy import convert
+from skg_bench.app.skillbook.agentropy import convert_to_agentropy
 from skg_bench.app.skillbook.rebuilt import book, verify
-from skg_bench.app.skillbook.shown import show
+from skg_bench.app.skillbook.shown import show_skillbook
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers import corpus
@@ -35,7 +35,7 @@ UNJUDGED = ("utility", "correct", "err_per_hit", "err_per_request", "err_per_req
 
 def log(folder: Path) -> Path:
     """A log of the built-in corpus' messages, whose vectors need no model."""
-    rng, known = np.random.default_rng(7), corpus.load()
+    rng, known = np.random.default_rng(7), corpus.load_corpus()
     rows = []
     for i in range(USERS * TURNS):
         kind = int(rng.integers(0, 12)) * 40
@@ -163,7 +163,7 @@ def test_the_page_says_what_is_not_known_and_which_rows_were_left_out(replayed: 
 
 
 def test_what_an_answer_to_another_intent_takes_for_granted_is_said_and_it_is_no_lower_bound(replayed: Run) -> None:
-    summary = read(replayed)
+    summary = read_summary(replayed)
     share = summary.arms["skg"]["other_intent"].mean
     assert share is not None
     text = " ".join(sentence.text for sentence in words(summary))
@@ -253,7 +253,7 @@ SHOWN = ["Sun 02:30", "Sun 02:50", "Sun 02:00", "Sun 02:55", "Sun 23:30", "Mon 0
 @pytest.fixture(scope="module")
 def turned(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A user who says the same again and again in the night in which clocks are turned back, and on the day after."""
-    folder, words = tmp_path_factory.mktemp("turned"), corpus.load().messages[0]
+    folder, words = tmp_path_factory.mktemp("turned"), corpus.load_corpus().messages[0]
     rows = [turn("u", at, words, intent="i", answer="a", said="ok") for at in TURNED]
     path = write_csv(folder / "log.csv", [{"who" if k == "user" else k: v for k, v in row.items()} for row in rows])
     return skg_bench.run(overrides(path, folder / "run", "simulator.zone=Europe/Berlin"))
@@ -284,12 +284,12 @@ def test_people_are_shown_their_own_clock(turned: Run, capsys: pytest.CaptureFix
     shown = timelines(turned, "skg", [0], CAP)[0]
     start = datetime.fromisoformat(shown["start"])
     assert [f"{start + timedelta(seconds=at):%a %H:%M}" for at in shown["time"]] == SHOWN
-    show(turned.path, "skg", 0, 4)
+    show_skillbook(turned.path, "skg", 0, 4)
     assert "2026-10-25" in capsys.readouterr().out  # the Sunday of the log, not yet the Monday after
 
 
 def test_a_history_that_was_written_is_replayed_at_the_same_instants(turned: Run, tmp_path: Path) -> None:
-    convert(turned.path, "skg", [], tmp_path / "index", trust=True)
+    convert_to_agentropy(turned.path, "skg", [], tmp_path / "index", trust=True)
     lines = (tmp_path / "index" / "user-0" / "signals.jsonl").read_text("utf-8").splitlines()
     written = [datetime.fromisoformat(json.loads(line)["time"]) for line in lines]
     assert written == [datetime.fromisoformat(at) for at in TURNED]
@@ -305,7 +305,7 @@ def test_a_history_that_was_written_is_replayed_at_the_same_instants(turned: Run
 def test_redacted_messages_are_in_no_file_and_decisions_stay_the_same(replayed: Run, tmp_path: Path) -> None:
     path = log(tmp_path)
     hidden = skg_bench.run(overrides(path, tmp_path / "run", "simulator.redact=true"))
-    known = corpus.load()
+    known = corpus.load_corpus()
     used = set(replayed.turns("skg")["message"].to_pylist())
     assert used <= set(known.messages)
     for arm in hidden.arms:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.app.sentences import ROOT, cell, figure, stale, templates, write
+from skg_bench.app.sentences import ROOT, cell, figure, fill_readmes, stale, templates
 from skg_bench.core.errors import UsageError
 
 REPORT = """# Trial
@@ -48,16 +48,16 @@ def test_every_sentence_of_this_checkout_agrees_with_its_report() -> None:
 
 
 def test_figures_are_put_into_their_sentences_and_the_rest_stays(checkout: Path) -> None:
-    assert write(checkout) == ["README.md"]
+    assert fill_readmes(checkout) == ["README.md"]
     text = (checkout / "README.md").read_text("utf-8")
     assert text.startswith("# A\n\n<!-- made by make readme: one -->\nUsers are served worse: -0.034 utility. ")
     assert "1,015 skills and hit 7 %.\n<!-- end of one -->\n\nMore.\n" in text
     assert stale(checkout) == []
-    assert write(checkout) == []
+    assert fill_readmes(checkout) == []
 
 
 def test_a_stale_sentence_is_told_with_its_figure_and_that_of_the_report(checkout: Path) -> None:
-    write(checkout)
+    fill_readmes(checkout)
     readme = checkout / "README.md"
     readme.write_text(readme.read_text("utf-8").replace("-0.034", "+0.078"), "utf-8")
     (problem,) = stale(checkout)
@@ -66,7 +66,7 @@ def test_a_stale_sentence_is_told_with_its_figure_and_that_of_the_report(checkou
 
 
 def test_a_report_that_changes_its_sign_makes_the_word_stale_too(checkout: Path) -> None:
-    write(checkout)
+    fill_readmes(checkout)
     report = checkout / "reports" / "trial.md"
     report.write_text(REPORT.replace("-0.034 (", "+0.034 ("), "utf-8")
     assert [re.findall("says (.+), and reports say (.+) \\(", p)[0] for p in stale(checkout)] == [
@@ -75,7 +75,7 @@ def test_a_report_that_changes_its_sign_makes_the_word_stale_too(checkout: Path)
 
 
 def test_words_that_were_changed_by_hand_are_told(checkout: Path) -> None:
-    write(checkout)
+    fill_readmes(checkout)
     readme = checkout / "README.md"
     readme.write_text(readme.read_text("utf-8").replace("Users are", "Nobody is"), "utf-8")
     (problem,) = stale(checkout)
@@ -109,7 +109,7 @@ def test_a_cell_is_found_by_section_or_by_its_first_cells(checkout: Path) -> Non
 def test_a_readme_without_the_place_says_what_to_write(checkout: Path) -> None:
     (checkout / "README.md").write_text("# A\n", "utf-8")
     with pytest.raises(UsageError, match=r"README\.md has no place for 'one' of .*`<!-- made by make readme: one -->`"):
-        write(checkout)
+        fill_readmes(checkout)
 
 
 def test_no_readme_states_a_difference_outside_of_these_sentences() -> None:

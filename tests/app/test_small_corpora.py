@@ -66,7 +66,7 @@ def test_a_corpus_without_one_offs_carries_a_run_in_which_nobody_sends_any(
     finished = skg_bench.run(run(tmp_path, "simulator.one_off_share=0", "simulator.accept=1"))
     assert finished.turns("skg")["request_type"].null_count == 0
     assert finished.updates("skg").num_rows > 0
-    assert summary.read(finished).saturation.one_offs_again is None
+    assert summary.read_summary(finished).saturation.one_offs_again is None
 
 
 @pytest.mark.parametrize("splits", [{}, {"oos_test": []}])
@@ -90,7 +90,7 @@ def test_too_few_one_offs_are_said_before_the_run_with_the_share_that_comes_agai
         finished = skg_bench.run(given)
     assert [record.getMessage() for record in caplog.records if "one-offs" in record.getMessage()] == [line]
     share = float(line.partition("about ")[2].partition("%")[0]) / 100
-    again = summary.read(finished).saturation.one_offs_again
+    again = summary.read_summary(finished).saturation.one_offs_again
     assert again == pytest.approx(share, abs=0.05)
     assert again is not None
     assert again > 0.5

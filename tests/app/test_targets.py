@@ -14,7 +14,7 @@ import yaml
 from skg_bench.app import overrides
 from skg_bench.app.components import build
 from skg_bench.app.packages import groups
-from skg_bench.app.targets import Chain, named
+from skg_bench.app.targets import Chain, named_by_yaml
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
@@ -199,7 +199,10 @@ def test_of_all_callables_a_seam_takes_the_classes_that_its_yamls_name_at_each_p
         key = path[-1] if path else ""
         if path and key in overrides.INSIDE:  # a curator inside of another, or its model: whatever its group offers
             accepted = accepted | places(key)[()]
-        assert {one for one in offered | accepted if named(seam, (*around, (key, one)))} == accepted, (seam, *path)
+        assert {one for one in offered | accepted if named_by_yaml(seam, (*around, (key, one)))} == accepted, (
+            seam,
+            *path,
+        )
 
 
 @pytest.mark.usefixtures("packages")

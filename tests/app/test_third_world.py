@@ -20,7 +20,7 @@ from skg_bench.app.domains import check_domain
 from skg_bench.core.domain import Domain, OutcomeField, OutcomeMetric
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
-from skg_bench.tracker.events import write as write_events
+from skg_bench.tracker.events import write_events
 from tests.app.lab import declare, forget, write
 from tests.app.test_cli import call
 from tests.app.test_extension import example

@@ -163,18 +163,18 @@ def both(url: str) -> dict[str, Any]:
 
 def test_an_export_takes_settings_from_the_run_but_no_address(run: Run) -> None:
     there = with_tracker(run, both("http://127.0.0.1:9"))
-    (sink,) = tracking.chosen("opik", there, ["tracker.users=2"])
+    (sink,) = tracking.chosen_sinks("opik", there, ["tracker.users=2"])
     assert repr(sink) == "Opik(url=None, users=2, texts='hash')"
-    (sink,) = tracking.chosen("opik", there, ["tracker.url=http://127.0.0.1:8"])
+    (sink,) = tracking.chosen_sinks("opik", there, ["tracker.url=http://127.0.0.1:8"])
     assert repr(sink) == "Opik(url='http://127.0.0.1:8', users=3, texts='hash')"
-    assert list(map(repr, tracking.chosen("both", there, ["tracker.opik.url=http://127.0.0.1:8"]))) == [
+    assert list(map(repr, tracking.chosen_sinks("both", there, ["tracker.opik.url=http://127.0.0.1:8"]))) == [
         "MLflow(uri=None, page=False)", "Opik(url='http://127.0.0.1:8', users=3, texts='hash')",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("tracker", ["text", {"_target_": 3, "url": 4}, {"opik": None}])
 def test_an_export_of_a_run_with_a_strange_tracker_takes_nothing_from_it(run: Run, tracker: Any) -> None:
-    (sink,) = tracking.chosen("opik", with_tracker(run, tracker), [])
+    (sink,) = tracking.chosen_sinks("opik", with_tracker(run, tracker), [])
     assert repr(sink) == "Opik(url=None, users=1, texts=None)"
 
 

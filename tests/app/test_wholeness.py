@@ -148,7 +148,7 @@ def test_tables_of_the_users_so_far_are_not_those_of_the_run(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(launch, "describe", killed)
+        patch.setattr(launch, "write_outputs", killed)
         call(*half)
     assert Run("here").finished
     with pytest.raises(UsageError, match=r"summary\.json is not as it was written"):
@@ -176,15 +176,15 @@ def test_a_report_that_began_before_the_run_ended_leaves_its_tables_alone(half: 
     assert call(*half)[0] == 0
     before = files(Path("here"))
     with pytest.raises(UsageError, match="went on while its logs were read; give the same command again"):
-        summary.write(early)
+        summary.write_summary(early)
     with pytest.raises(UsageError, match="went on while its logs were read; give the same command again"):
-        report.write(early)
+        report.write_page(early)
     assert files(Path("here")) == before
     assert call("run", "--check", "here")[0] == 0
 
 
 def test_a_shard_that_a_finished_run_lost_is_missing_also_while_it_is_mended(copy: Path) -> None:
-    manifest.write(copy, {**Run(copy).manifest, "incomplete": True})
+    manifest.write_manifest(copy, {**Run(copy).manifest, "incomplete": True})
     shards.path(copy, "turns", "skg", 0).unlink()
     with pytest.raises(UsageError, match=r"skg\.0000000\.parquet is missing"):
         Run(copy).turns("skg")
@@ -205,7 +205,7 @@ def test_a_part_says_of_its_own_shards_what_it_makes_again(
     tiny_run: skg_bench.Run, copy: Path, tiny: tuple[str, ...]
 ) -> None:
     before = files(copy)
-    manifest.write(copy, {k: v for k, v in Run(copy).manifest.items() if k != "shards"} | {"incomplete": True})
+    manifest.write_manifest(copy, {k: v for k, v in Run(copy).manifest.items() if k != "shards"} | {"incomplete": True})
     torn = [shards.path(copy, "turns", arm, 0) for arm in tiny_run.arms]
     for file in torn:
         file.write_bytes(file.read_bytes()[:-9])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skg_bench.asking.asking import Prices, mapped, parts, placed
+from skg_bench.asking.asking import Prices, components_within, mapped, placed
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def test_inner_components_are_changed_before_those_around_them() -> None:
     whole = Holding(Holding("deep"))
     assert mapped(whole, change) is whole
     assert order.index("deep") < order.index(Holding("deep")) < order.index(whole)
-    assert list(parts(Holding((Keeping(),)))) == [Holding((Keeping(),)), (Keeping(),), Keeping(), None, 1]
+    assert list(components_within(Holding((Keeping(),)))) == [Holding((Keeping(),)), (Keeping(),), Keeping(), None, 1]
 
 
 def test_cached_tokens_have_a_price_of_their_own() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.asking.prompts import OURS, PromptFile, data_of, load
+from skg_bench.asking.prompts import OURS, PromptFile, data_of, load_prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.curator import reflecting
 
@@ -32,8 +32,8 @@ Test this.
 
 def file(folder: Path, text: str) -> PromptFile:
     (folder / "tester.md").write_text(text, "utf-8")
-    load.cache_clear()
-    return load("tester", str(folder), NEEDS)
+    load_prompt.cache_clear()
+    return load_prompt("tester", str(folder), NEEDS)
 
 
 def test_a_prompt_has_the_systems_words_the_request_and_its_data_as_one_block(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_file_that_is_no_prompt_is_refused_with_what_is_valid(
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no prompt file .*absent\.md"):
-        load("absent", str(tmp_path), NEEDS)
+        load_prompt("absent", str(tmp_path), NEEDS)
 
 
 def test_the_packages_prompts_hold_no_date_and_no_machine() -> None:
@@ -95,7 +95,7 @@ def test_the_packages_prompts_hold_no_date_and_no_machine() -> None:
 
 @pytest.mark.req("P21")
 def test_the_reflector_answers_in_the_fields_of_the_article() -> None:
-    schema = load("reflector", None, reflecting.NEEDS["reflector"]).schema
+    schema = load_prompt("reflector", None, reflecting.REFLECTING_DATA["reflector"]).schema
     assert list(schema["properties"]) == ["analysis", "helpful_skill_ids", "harmful_skill_ids", "new_learnings"]
     learning = schema["properties"]["new_learnings"]["items"]["properties"]
     assert list(learning) == ["section", "content", "atomicity_score"]
@@ -103,7 +103,7 @@ def test_the_reflector_answers_in_the_fields_of_the_article() -> None:
 
 @pytest.mark.req("P23")
 def test_the_skill_manager_answers_with_an_update_batch_or_null() -> None:
-    schema = load("skill_manager", None, reflecting.NEEDS["skill_manager"]).schema
+    schema = load_prompt("skill_manager", None, reflecting.REFLECTING_DATA["skill_manager"]).schema
     null, batch = schema["properties"]["update"]["anyOf"]
     assert null == {"type": "null"}
     assert batch["properties"]["operations"]["items"]["properties"]["type"]["enum"] == [

@@ -72,7 +72,7 @@ def test_a_line_tells_the_ask_and_its_answer(model: Whole, tmp_path: Path) -> No
 def test_texts_of_any_characters_come_back(model: Whole, tmp_path: Path) -> None:
     texts = ["\ud800 half a pair", "line\nbreak\r\u2028", "\x00", "naïve 🙂", '"}\n{"']
     first = recorded(model, tmp_path / "asked").complete([prompt(text, schema=None) for text in texts])
-    recording.opened.cache_clear()
+    recording.opened_recording.cache_clear()
     played = RecordedModel(model, "play", str(tmp_path / "asked")).complete(
         [prompt(text, schema=None) for text in texts]
     )
@@ -144,7 +144,7 @@ def test_what_a_torn_file_lost_is_asked_again_into_another_file(model: Whole, tm
     path.write_bytes(path.read_bytes()[:-3])
     answers = recorded(model, tmp_path / "asked").complete(prompts(5))
     assert sent(model) == ["question 3 1", "question 4 1"]
-    recording.opened.cache_clear()
+    recording.opened_recording.cache_clear()
     assert replace(recorded(model, tmp_path / "asked"), mode="play").complete(prompts(5)) == answers
 
 
@@ -266,7 +266,7 @@ def test_a_recording_is_played_from_a_folder_that_cannot_be_written(
     first = recorded(model, tmp_path / "asked").complete(prompts(2))
     (tmp_path / "asked" / "lock").unlink()
     (tmp_path / "asked").chmod(0o500)
-    recording.opened.cache_clear()
+    recording.opened_recording.cache_clear()
     try:
         assert replace(recorded(model, tmp_path / "asked"), mode="play").complete(prompts(2)) == first
         assert not (tmp_path / "asked" / "lock").exists()

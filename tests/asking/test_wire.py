@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from skg_bench.asking.structured import parsed
-from skg_bench.asking.wire import read
+from skg_bench.asking.structured import structured_answer
+from skg_bench.asking.wire import chat_answer
 
 ASKED = [{"role": "user", "content": "x" * 40}]
 
@@ -23,7 +23,7 @@ def body(message: Any, **fields: Any) -> bytes:
 )  # fmt: skip
 def test_what_is_no_chat_completion_is_one_kind_of_error(content: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  of json, or ours
-        read(content, ASKED)
+        chat_answer(content, ASKED)
 
 
 @pytest.mark.parametrize(
@@ -33,24 +33,24 @@ def test_what_is_no_chat_completion_is_one_kind_of_error(content: bytes) -> None
 )  # fmt: skip
 def test_tokens_that_cannot_be_read_are_estimated(usage: Any) -> None:
     content = json.dumps({"choices": [{"message": {"content": "y" * 8}}], "usage": usage}).encode()
-    answer = read(content, ASKED)
+    answer = chat_answer(content, ASKED)
     assert (answer.tokens_in, answer.tokens_cached, answer.tokens_out) == (10, 0, 2)
 
 
 def test_no_more_tokens_are_cached_than_there_are() -> None:
     usage = {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}, "completion_tokens": 1}
-    answer = read(json.dumps({"choices": [{"message": {"content": "y"}}], "usage": usage}).encode(), ASKED)
+    answer = chat_answer(json.dumps({"choices": [{"message": {"content": "y"}}], "usage": usage}).encode(), ASKED)
     assert (answer.tokens_in, answer.tokens_cached) == (5, 5)
 
 
 def test_a_message_without_content_is_an_empty_answer() -> None:
-    assert [read(body(message), ASKED).text for message in ({}, {"content": None})] == ["", ""]
+    assert [chat_answer(body(message), ASKED).text for message in ({}, {"content": None})] == ["", ""]
 
 
 def test_half_a_surrogate_pair_which_no_file_can_hold_is_replaced_in_texts_and_refused_in_values() -> None:
-    answer = read(body({"content": "a\ud800b \U0001f600"}), ASKED)
+    answer = chat_answer(body({"content": "a\ud800b \U0001f600"}), ASKED)
     assert answer.text == "a?b \U0001f600"
-    value, wrong = parsed('{"a": "\\ud800"}', {"type": "object"})
+    value, wrong = structured_answer('{"a": "\\ud800"}', {"type": "object"})
     assert value is None
     assert wrong.startswith("the answer is no JSON")
-    assert parsed('{"a": "\\ud83d\\ude00"}', {"type": "object"}) == ({"a": "\U0001f600"}, "")
+    assert structured_answer('{"a": "\\ud83d\\ude00"}', {"type": "object"}) == ({"a": "\U0001f600"}, "")

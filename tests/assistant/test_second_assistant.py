@@ -209,7 +209,7 @@ def test_the_page_is_written_for_every_arm_and_user(base: Run, tmp_path: Path) -
 
 
 def test_an_assistant_without_skills_answers_from_memory_and_from_no_skillbook(base: Run) -> None:
-    figures = replace(summary.read(base), learner="toy")
+    figures = replace(summary.read_summary(base), learner="toy")
     (said,) = [sentence.text for sentence in verdict.words(figures) if "toy answered" in sentence.text]
     assert "of requests from memory" in said
     for name in ("hit_rate", "err_per_hit", "err_per_request", "right_per_hit"):
@@ -255,7 +255,7 @@ def test_a_counterexample_is_found_and_replayed(base: Run, tmp_path: Path, arm: 
 
 
 def test_traces_have_null_for_what_is_not_known(base: Run) -> None:
-    path, _ = events.write(base, 2, None)
+    path, _ = events.write_events(base, 2, None)
     traces = [json.loads(line)["trace"] for line in path.read_text("utf-8").splitlines()]
     toy = [trace for trace in traces if trace["metadata"]["arm"] == "toy"]
     assert {trace["name"] for trace in toy} == {"turn"}

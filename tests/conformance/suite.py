@@ -22,7 +22,7 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import Composed, compose, composer
 from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
-from skg_bench.app.targets import components
+from skg_bench.app.targets import described_components
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import asking
 from skg_bench.core import assistant, deciding, state, types
@@ -179,10 +179,10 @@ def _wrong_member(made: Any, seam_protocol: type, name: str) -> str | None:
 def _wrong_state(made: Any) -> list[str]:
     memory, known = made.start(5), Surroundings.of({}, {"component": made})
     try:
-        state.check(memory, 5, made)
+        state.check_state(memory, 5, made)
         flat = flattened(memory, known)
         loaded = restored(flat.root, flat.nodes, [block.data.copy() for block in flat.blocks], known)
-        state.check(loaded, 5, made)
+        state.check_state(loaded, 5, made)
     except (UsageError, UnsavableError) as error:
         return [str(error)]
     return [] if type(loaded) is type(memory) else [f"a checkpoint makes a {type(loaded).__qualname__} of its state"]
@@ -233,7 +233,7 @@ def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[],
     """Simulate, or go on."""
     out.mkdir(parents=True, exist_ok=True)
     manifest = {
-        "schema": schema.VERSION,
+        "schema": schema.SCHEMA_VERSION,
         "arms": [arm.name for arm in made.arms],
         "config": {"users": made.users},
         "users": made.users,
@@ -355,7 +355,7 @@ def unlisted(seam: str) -> list[str]:
     assert seam_protocol is not None
     options = [case.option for case in cases() if case.seam == seam]
     nodes = composer().options(seam, options)
-    named = {chain[-1][1] for node in nodes for _, chain, _ in components(seam, node)}
+    named = {chain[-1][1] for node in nodes for _, chain, _ in described_components(seam, node)}
     modules = [
         importlib.import_module(module.name)
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")

@@ -28,7 +28,7 @@ LOGGED = (
 
 def rows() -> list[dict[str, Any]]:
     """A log: some users ask for a few things of the built-in corpus, again and again, and rate some answers."""
-    rng, known, log = np.random.default_rng(7), corpus.load(), []
+    rng, known, log = np.random.default_rng(7), corpus.load_corpus(), []
     for i in range(USERS * TURNS):
         kind = int(rng.integers(0, 6)) * 40
         message = known.messages[rng.choice(known.wordings[kind][: known.n_wordings[kind]])]
@@ -95,7 +95,7 @@ def agentropy_folders(folder: Path) -> Overrides:
             for i, row in enumerate(log[user::USERS])
         ]  # fmt: skip
         index = agentropy.AgentropyIndex(Skillbook((), 0), (), np.zeros((0, 8), np.float32), tuple(signals))
-        agentropy.write(folder / f"user-{user}", index, MONDAY)
+        agentropy.write_agentropy(folder / f"user-{user}", index, MONDAY)
     return (*LOGGED, f"simulator.path={folder}")
 
 

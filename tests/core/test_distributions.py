@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.distributions import best, best_of, certain, uniform
+from skg_bench.core.distributions import best, best_of, certain, uniform_choice
 from tests.policy.played import candidates
 
 
@@ -33,7 +33,7 @@ def test_certain_puts_all_on_one_action() -> None:
 @given(st.integers(0, 2**32), st.integers(1, 50), st.integers(1, 9))
 def test_uniform_is_the_same_for_the_fallback_and_each_skill_that_is_listed(seed: int, b: int, k: int) -> None:
     c = candidates(seed, b, k)
-    share = uniform(c)
+    share = uniform_choice(c)
     for row, skills in zip(share, c.skill, strict=True):
         listed = [True, *(skills >= 0)]
         assert row.tolist() == [there / sum(listed) for there in listed]

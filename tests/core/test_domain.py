@@ -8,7 +8,7 @@ import pytest
 
 from skg_bench.core.domain import Domain, FeedbackKind, OutcomeField, OutcomeMetric, domain_of, outcome_fields, told
 from skg_bench.core.errors import RowError, UsageError
-from skg_bench.core.feedback import KINDS, said
+from skg_bench.core.feedback import FEEDBACK_KINDS, feedback_rows
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.simulator.advice.outcome import Outcome, advice
 
@@ -38,8 +38,8 @@ def test_a_domain_comes_back_from_a_manifest() -> None:
     kind = FeedbackKind("doorstep", ("thanks", "grumbles"), "said at the door")
     domain = Domain("errands", (kind,), FIELDS, (SHARE,))
     assert domain_of(json.loads(json.dumps({"domain": domain.plain()}))) == domain
-    assert domain.number("doorstep") == len(KINDS)
-    assert list(domain.feedback()) == [*KINDS, "doorstep"]
+    assert domain.number("doorstep") == len(FEEDBACK_KINDS)
+    assert list(domain.feedback()) == [*FEEDBACK_KINDS, "doorstep"]
 
 
 def test_columns_are_the_fields_of_the_outcome() -> None:
@@ -90,13 +90,13 @@ def test_a_domain_that_contradicts_itself_is_refused(made: object, says: str) ->
 
 def test_codes_that_are_no_levels_are_refused_with_their_row() -> None:
     domain = Domain("errands", (FeedbackKind("doorstep", ("thanks", "grumbles"), ""),), FIELDS)
-    zeros, n = np.zeros(3), len(KINDS)
+    zeros, n = np.zeros(3), len(FEEDBACK_KINDS)
     made = Errand(zeros, np.array([1, 0, 2], np.int32), zeros > 0, zeros.astype(np.int32))
     with pytest.raises(RowError, match=r"outcome\.mood is 2, valid are -1 to 1, codes of its levels") as found:
         domain.columns(made)
     assert found.value.row == 2
     for kind, value, says in ((n, 2, "Feedback.value is 2, valid are 0 to 1"), (n + 1, 0, f"Feedback.kind is {n + 1}")):
         with pytest.raises(RowError, match=says) as found:
-            domain.check_feedback(said(kind, np.array([-1, value], np.int32)))
+            domain.check_feedback(feedback_rows(kind, np.array([-1, value], np.int32)))
         assert found.value.row == 1
-    domain.check_feedback(said(n, np.array([0, 1], np.int32)))
+    domain.check_feedback(feedback_rows(n, np.array([0, 1], np.int32)))

@@ -8,7 +8,7 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.core.state import check, first, rows, wider
+from skg_bench.core.state import check_state, first, rows, wider
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def arrays(state: Any) -> list[np.ndarray]:
 def test_the_first_rows_are_views_at_any_depth(n: int) -> None:
     whole = wrapper(4)
     trimmed = first(whole, n)
-    check(trimmed, n, Remembering())
+    check_state(trimmed, n, Remembering())
     assert isinstance(trimmed, Wrapper)
     assert isinstance(trimmed.several[1], Counts)
     assert len(arrays(trimmed)) == len(arrays(whole)) == 7
@@ -74,7 +74,7 @@ def test_the_first_rows_are_views_at_any_depth(n: int) -> None:
 def test_rows_are_copies_in_the_order_of_the_index(index: list[int]) -> None:
     whole, at = wrapper(4), np.array(index, np.int64)
     copied = rows(whole, at)
-    check(copied, len(index), Remembering())
+    check_state(copied, len(index), Remembering())
     for one, all_ in zip(arrays(copied), arrays(whole), strict=True):
         assert np.array_equal(one, all_[at])
         assert one.dtype == all_.dtype
@@ -88,12 +88,12 @@ def test_rows_are_copies_in_the_order_of_the_index(index: list[int]) -> None:
 def test_no_memory_stays_none(state: Any) -> None:
     assert first(state, 3) == state
     assert rows(state, np.array([1, 1])) == state
-    check(state, 3, Remembering())
+    check_state(state, 3, Remembering())
 
 
 def test_arrays_and_tuples_of_them_are_states_as_well() -> None:
     pair = (np.arange(4), np.arange(8).reshape(4, 2))
-    check(pair, 4, Remembering())
+    check_state(pair, 4, Remembering())
     assert [part.tolist() for part in first(pair, 2)] == [[0, 1], [[0, 1], [2, 3]]]
     assert [part.tolist() for part in rows(pair, np.array([3]))] == [[3], [[6, 7]]]
 
@@ -138,7 +138,7 @@ REFUSED = [
 @pytest.mark.parametrize(("state", "says"), REFUSED, ids=[says for _, says in REFUSED])
 def test_what_is_no_state_is_refused_with_the_component_the_field_and_what_to_do(state: Any, says: str) -> None:
     with pytest.raises(UsageError) as error:
-        check(state, 3, Remembering())
+        check_state(state, 3, Remembering())
     said = str(error.value)
     assert said.startswith(f"{__name__}.Remembering.start(3): {says}; ")
     assert "return None (no memory) or a frozen dataclass of arrays with 3 rows" in said
@@ -146,6 +146,6 @@ def test_what_is_no_state_is_refused_with_the_component_the_field_and_what_to_do
 
 def test_a_state_of_the_right_rows_passes_and_the_same_of_other_rows_does_not() -> None:
     for n in (0, 1, 7):
-        check(wrapper(n), n, Remembering())
+        check_state(wrapper(n), n, Remembering())
         with pytest.raises(UsageError, match=r"its state\.own has shape"):
-            check(wrapper(n), n + 1, Remembering())
+            check_state(wrapper(n), n + 1, Remembering())

@@ -7,7 +7,7 @@ import numpy as np
 
 from skg_bench.core.batch import Batch, part
 from skg_bench.core.content import Content
-from skg_bench.core.feedback import KnownFeedback, feedback, joined
+from skg_bench.core.feedback import KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32
 from skg_bench.core.learning import Jobs
 from skg_bench.core.strategies import Strategies, Triggers
@@ -95,7 +95,7 @@ class Turn:
         """Feedback of this kind, from all users or from `row`."""
         row = np.arange(self.b) if row is None else np.asarray(row)
         values, skills = (np.broadcast_to(np.asarray(x, np.int32), row.shape) for x in (value, skill))
-        self.known = joined([self.known, feedback(row, turn, kind, values, skills)])
+        self.known = joined_rows([self.known, feedback(row, turn, kind, values, skills)])
 
     def curated(self, curator: Curator[Any], state: Any = None) -> tuple[Any, Batch]:
         """What the curator makes of it."""

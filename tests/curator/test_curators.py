@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
+from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.state import check, rows
+from skg_bench.core.state import check_state, rows
 from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks, TurnTruth
 from skg_bench.core.world import OFFERS, Reaction
 from skg_bench.curator.budget import Budget
@@ -76,7 +76,7 @@ def turn(seed: int, b: int = B) -> tuple[Observation, I32, I32, KnownFeedback, S
     rated, compared = np.flatnonzero(seen.hit & (seen.rating >= 0)), np.flatnonzero(~seen.hit & (seen.text % 2 == 0))
     now = feedback(rated, 17, RATING, seen.rating[rated], seen.skill[rated])
     agreed = feedback(compared, 17, AGREES, seen.text[compared] // 2 % 2, seen.skill[compared])
-    return seen, offer, name, joined([late, now, agreed]), books
+    return seen, offer, name, joined_rows([late, now, agreed]), books
 
 
 def rated_late(known: KnownFeedback) -> list[tuple[int, int, int]]:
@@ -323,7 +323,7 @@ class Patient:
 def test_a_wrapper_hands_on_the_memory_of_the_curator_inside(wrap: Any) -> None:
     plain, wrapped = Patient(2), wrap(Patient(2))
     state, inner = wrapped.start(B), plain.start(B)
-    check(state, B, wrapped)
+    check_state(state, B, wrapped)
     asks = []
     for seed in range(4):
         seen, offer, name, known, books = turn(seed)
@@ -334,7 +334,7 @@ def test_a_wrapper_hands_on_the_memory_of_the_curator_inside(wrap: Any) -> None:
         assert columns(single[1]) == columns(again[1])
         state, (inner, batch) = again[0], plain.curate(seen, Reaction(offer, name), known, books, inner)
         assert operations(again[1], TAG) == operations(batch, TAG)
-        check(state, B, wrapped)
+        check_state(state, B, wrapped)
         memory = state.curator if isinstance(state, Proposals) else state
         assert np.array_equal(memory.offers, inner.offers)
         assert np.array_equal(memory.heard, inner.heard)

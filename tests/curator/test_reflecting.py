@@ -13,12 +13,12 @@ import pytest
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
 from skg_bench.asking.asking import Completion, End, Prompt
-from skg_bench.asking.prompts import data_of, load
+from skg_bench.asking.prompts import data_of, load_prompt
 from skg_bench.asking.scripts import SCRIPTS
-from skg_bench.asking.structured import parsed
+from skg_bench.asking.structured import structured_answer
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.errors import UsageError
-from skg_bench.curator.reflecting import NEEDS, Reflecting
+from skg_bench.curator.reflecting import REFLECTING_DATA, Reflecting
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.proposals import refusals_of
 from tests.laws import world
@@ -50,7 +50,7 @@ class Model:
 def said(prompt: Prompt, script: str = "learner") -> Completion:
     """What a script says, at a price."""
     text = SCRIPTS[script][prompt.role](prompt)
-    return Completion(text, parsed(text, prompt.schema)[0], "ok", 100, 10, 20, 0.25, 1500.0)
+    return Completion(text, structured_answer(text, prompt.schema)[0], "ok", 100, 10, 20, 0.25, 1500.0)
 
 
 def run(folder: Path, model: Model, *overrides: str, **changes: Any) -> Run:
@@ -112,7 +112,7 @@ def test_the_reflector_is_told_the_message_of_the_rated_turn_its_rating_and_the_
 
 def test_what_users_said_stands_in_the_block_of_data_and_nowhere_else(learned: tuple[Run, Model]) -> None:
     for prompt in learned[1].prompts:
-        made = load(prompt.role, None, NEEDS[prompt.role])
+        made = load_prompt(prompt.role, None, REFLECTING_DATA[prompt.role])
         before, _, rest = prompt.user.partition("```json\n")
         assert prompt.system == made.system
         assert made.request == before + "{{data}}" + rest.partition("\n```")[2]

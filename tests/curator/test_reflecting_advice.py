@@ -17,7 +17,7 @@ from skg_bench.core.batch import ADD, TAG, Batch
 from skg_bench.core.content import Content
 from skg_bench.core.feedback import OUTCOME, RATING, SATISFACTION
 from skg_bench.core.feedback_signals import feedback_signal
-from skg_bench.core.state import check
+from skg_bench.core.state import check_state
 from skg_bench.curator.reflecting import Reflecting
 from skg_bench.skillbook.proposals import Limits
 from tests.curator.advised import Turn, with_books
@@ -108,7 +108,7 @@ def test_a_later_answer_is_told_with_what_it_means_after_the_outcome() -> None:
     turn = Turn(3)
     turn.hear(OUTCOME, np.array([ACCEPTED, OVERRIDDEN, ACCEPTED], np.int32), row=range(3))
     state, _ = turn.curated(curator)
-    check(state, 3, curator)
+    check_state(state, 3, curator)
     turn.known = turn.known.rows(turn.known.kind == -1)
     turn.hear(SATISFACTION, WORTH_IT, row=range(2))
     turn.hear(RATING, 0, row=range(2))

@@ -13,7 +13,7 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, OUTCOME, RATING, RETRACTED, SATISFACTION
 from skg_bench.core.learning import Jobs
-from skg_bench.core.state import check, first, rows
+from skg_bench.core.state import check_state, first, rows
 from skg_bench.curator.reflective import Reflective
 from skg_bench.curator.shared.shelf import common_sense
 from skg_bench.skillbook.prompt_layout import shown_id
@@ -339,10 +339,10 @@ def reported(turn: Turn) -> dict[tuple[int, int], tuple[int, int]]:
 
 def test_what_it_remembers_is_a_state() -> None:
     curator, turn = learner(), everything()
-    check(curator.start(7), 7, curator)
+    check_state(curator.start(7), 7, curator)
     state, _ = turn.curated(curator)
-    check(state, 60, curator)
-    check(first(state, 9), 9, curator)
+    check_state(state, 60, curator)
+    check_state(first(state, 9), 9, curator)
 
 
 def test_users_of_other_curators_and_frozen_books_are_left_alone() -> None:

@@ -23,7 +23,7 @@ from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.sham import Sham, Turns
 from skg_bench.reranker.identity import Identity
 from skg_bench.runfolder.run import Run
-from skg_bench.simulator.answers.corpus import load
+from skg_bench.simulator.answers.corpus import load_corpus
 from tests.arms import changed
 from tests.curator.test_curators import PAPER, asked, curated, operations, turn
 from tests.laws import world
@@ -123,7 +123,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_a_sham_skill_answers_what_it_was_made_of(run: Run) -> None:
     """Type, rightness and time of the stored answer are those of the turn that it was taken from."""
-    corpus, turn_of = load(), {(r["user"], r["turn"]): r for r in run.turns("sham").to_pylist()}
+    corpus, turn_of = load_corpus(), {(r["user"], r["turn"]): r for r in run.turns("sham").to_pylist()}
     holds = {name: int(corpus.ttl[corpus.intent[i]]) for i, name in enumerate(corpus.types)}
     outcomes = Counter[tuple[bool, bool]]()
     for r in turn_of.values():

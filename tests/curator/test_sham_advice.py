@@ -11,7 +11,7 @@ from skg_bench.core.advice import OVERRIDDEN, REGRET_IT
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, RETRACTED, SATISFACTION
-from skg_bench.core.state import check, rows
+from skg_bench.core.state import check_state, rows
 from skg_bench.curator.reflective import Reflective
 from skg_bench.curator.sham import Sham
 from tests.curator.advised import Library, Turn, of_rows
@@ -83,7 +83,7 @@ def test_what_a_coin_gave_is_taken_back_and_another_coin_is_tossed() -> None:
     _, batch = turn.curated(curator, state)
     back = part(batch, batch.rating > MISS)
     assert dict(zip(back.row.tolist(), (back.rating - 3).tolist(), strict=True)) == again
-    check(state, 400, curator)
+    check_state(state, 400, curator)
 
 
 def test_another_draw_is_another_placebo_and_the_same_draw_repeats() -> None:

@@ -188,7 +188,7 @@ def test_where_no_cache_can_be_made_the_run_goes_on_and_says_what_it_costs(
     assert np.array_equal(cache.through("m", texts(range(300)), Model()), meant(np.arange(300)))
     assert len(warnings(caplog)) == 1
     assert warnings(caplog)[0].startswith(f"300 vectors could not be kept in {cache.file('m')} (")
-    cache.keep(own_cache / "models" / "one.onnx", b"model")
+    cache.keep_bytes(own_cache / "models" / "one.onnx", b"model")
     assert "one.onnx could not be kept" in warnings(caplog)[1]
 
 

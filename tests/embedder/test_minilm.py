@@ -28,7 +28,7 @@ def runtime() -> None:
 
 
 def sample(n: int, seed: int = 7) -> list[str]:
-    messages = corpora.load().messages
+    messages = corpora.load_corpus().messages
     order = np.argsort(draw(key(seed, np.arange(len(messages))), 0, Purpose.SAMPLE))
     return [messages[i] for i in order[:n]]
 
@@ -72,8 +72,10 @@ def test_nothing_is_asked_of_the_model_twice(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("runtime")
 def test_the_digest_names_the_weights_and_the_library() -> None:
-    assert MiniLM().digest == f"all-MiniLM-L6-v2 {packaged.contents(packaged.folder())} onnxruntime " + minilm._version(
-        "onnxruntime"
+    assert (
+        MiniLM().digest
+        == f"all-MiniLM-L6-v2 {packaged.contents(packaged.model_folder())} onnxruntime "
+        + minilm._version("onnxruntime")
     )
 
 
@@ -89,7 +91,7 @@ def test_half_a_model_file_is_written_again(monkeypatch: pytest.MonkeyPatch, own
     for contents in (b"", exported[: len(exported) // 2], exported + b"a sum that is wrong", b"no model at all"):
         file.write_bytes(contents)
         assert np.array_equal(minilm._embed(texts), before)
-        assert cache.kept(file) == exported
+        assert cache.kept_bytes(file) == exported
         minilm._loaded.cache_clear()
     monkeypatch.setattr(minilm, "_graph", lambda: pytest.fail("written though it is there"))
     assert np.array_equal(minilm._embed(texts), before)
@@ -103,7 +105,7 @@ def test_the_graph_gives_the_bits_of_torchs_own_export(tmp_path: Path) -> None:
     class Mean(torch.nn.Module):  # type: ignore[name-defined,misc]
         def __init__(self) -> None:
             super().__init__()
-            self.bert = transformers.BertModel.from_pretrained(packaged.folder(), add_pooling_layer=False)
+            self.bert = transformers.BertModel.from_pretrained(packaged.model_folder(), add_pooling_layer=False)
 
         def forward(self, tokens: Any) -> Any:
             return self.bert(input_ids=tokens).last_hidden_state.mean(1)

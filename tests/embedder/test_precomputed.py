@@ -12,7 +12,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, SCALE, quantise
 from skg_bench.core.paths import CONF, DATA
 from skg_bench.core.strategies import strategies
-from skg_bench.embedder.precomputed import Precomputed, save
+from skg_bench.embedder.precomputed import Precomputed, save_vectors
 from skg_bench.simulator.answers import corpus as corpora
 
 TEXTS = ("turn on the light", "light off", "wetter in köln")
@@ -25,7 +25,7 @@ def vectors(rows: int = 3, width: int = 1024) -> I16:
 @pytest.fixture
 def stem(tmp_path: Path) -> Path:
     """Path without suffix of three texts and their vectors."""
-    save(tmp_path / "own.v2", TEXTS, vectors(), "a model")
+    save_vectors(tmp_path / "own.v2", TEXTS, vectors(), "a model")
     return tmp_path / "own.v2"
 
 
@@ -93,16 +93,16 @@ def test_a_description_that_describes_nothing_is_refused(stem: Path, text: str) 
 
 
 def test_a_file_of_no_vectors_is_refused(tmp_path: Path) -> None:
-    save(tmp_path / "none", [], vectors(0), "a model")
+    save_vectors(tmp_path / "none", [], vectors(0), "a model")
     with pytest.raises(UsageError, match=r"none\.json describes no vectors"):
         Precomputed(str(tmp_path / "none")).embed(TEXTS)
 
 
 def test_the_digest_is_that_of_the_vectors(stem: Path) -> None:
     before = Precomputed(str(stem)).digest
-    save(stem, TEXTS, np.roll(vectors(), 1, axis=0), "a model")
+    save_vectors(stem, TEXTS, np.roll(vectors(), 1, axis=0), "a model")
     assert Precomputed(str(stem)).digest != before
-    save(stem, TEXTS, vectors(), "a model")
+    save_vectors(stem, TEXTS, vectors(), "a model")
     assert Precomputed(str(stem)).digest == before
     describe(stem, blake2b="0" * 32)
     with pytest.raises(UsageError, match="other contents"):
@@ -111,7 +111,7 @@ def test_the_digest_is_that_of_the_vectors(stem: Path) -> None:
 
 def test_the_built_in_vectors_are_small_on_the_grid_and_those_of_every_message() -> None:
     assert (DATA / "corpus" / "minilm.npy").stat().st_size <= 12_000_000
-    messages = corpora.load().messages
+    messages = corpora.load_corpus().messages
     rows = Precomputed(None).embed(messages)
     assert rows.shape == (len(messages), 384)
     norm = np.sqrt((rows.astype(np.float64) ** 2).sum(1))

@@ -20,7 +20,7 @@ from skg_bench.app.launch import prepare
 from skg_bench.core.arms import Arm
 from skg_bench.engine import checkpoint
 from skg_bench.engine import cohort as engine_cohort
-from skg_bench.engine.checkpoint import Keeper, described
+from skg_bench.engine.checkpoint import Keeper, checkpoint_rows
 from skg_bench.engine.cohort import Rollout, Setting, run_cohort
 from skg_bench.engine.logbook import Logbook
 from skg_bench.llm.endpoint import Endpoint
@@ -181,19 +181,19 @@ def turns_made(path: Path) -> int:
 
 
 def test_whose_a_checkpoint_is_stands_in_its_first_line(kept: Path, tmp_path: Path) -> None:
-    head = described(kept)
+    head = checkpoint_rows(kept)
     assert head is not None
     assert head[0] == CASE
     assert head[1].tolist() == [0, 1, 2, 3]
     first = tmp_path / "first"
     first.write_bytes(kept.read_bytes().partition(b"\n")[0] + b"\n")
-    again = described(first)
+    again = checkpoint_rows(first)
     assert again is not None
     assert again[0] == CASE
     for text in (b"", b"{}\n", b"[]\n", b"{" * 10**6, b"\xff\n", kept.read_bytes()[:40]):
         first.write_bytes(text)
-        assert described(first) is None
-    assert described(tmp_path / "none") is None
+        assert checkpoint_rows(first) is None
+    assert checkpoint_rows(tmp_path / "none") is None
 
 
 def test_a_checkpoint_that_was_cut_or_changed_counts_as_absent(kept: Path, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_it_saves_at_intervals_and_waits_longer_where_saving_takes_long(
     fresh, arms = case()
     run(fresh(), arms, Keeper(tmp_path / "kept", 3.0, clock))
     assert len(saved) == 1  # it took 0.55 s, so that the next one is due after 55 s
-    assert described(tmp_path / "kept") is not None
+    assert checkpoint_rows(tmp_path / "kept") is not None
 
 
 def test_where_nothing_can_be_written_the_run_goes_on_without(

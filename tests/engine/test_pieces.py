@@ -19,7 +19,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("run")
     (folder / pieces.FOLDER).mkdir()
     fresh, arms = case()
-    pieces.write(folder, "key", run(fresh(), [arm for arm in arms if arm.name == CASE[0]]), cohort(fresh()).user)
+    pieces.write_piece(folder, "key", run(fresh(), [arm for arm in arms if arm.name == CASE[0]]), cohort(fresh()).user)
     (file,) = (folder / pieces.FOLDER).iterdir()
     return file.read_bytes()
 

@@ -11,7 +11,7 @@ from skg_bench.engine import tasks
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.pieces import Piece, apart
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.tasks import Existing, Left, left, ours, waves
+from skg_bench.engine.tasks import Existing, Left, ours, tasks_left, waves
 from skg_bench.runfolder import shards
 from tests.laws import world
 
@@ -57,7 +57,7 @@ def test_every_user_of_every_arm_is_made_once(
     counts = plan.simulator.count(plan.seed, np.arange(USERS, dtype=np.int32), plan.weeks)
     pieces = [Piece(Path("a"), tuple(sorted(arms)), np.array(sorted(users), np.int32)) for arms, users in kept]
     existing = Existing(np.ones((3, 3), np.bool_), missing, pieces)
-    todo = left(plan, counts, existing, cohort)
+    todo = tasks_left(plan, counts, existing, cohort)
     assert (made(plan, todo, existing) == 1).all()
     rest = sum(int(counts[task.users].sum()) * len(task.arms) for task in todo.tasks)
     assert todo.done + rest == todo.total == 3 * int(counts.sum())
@@ -69,7 +69,7 @@ def test_a_cohort_that_has_a_checkpoint_stays_as_it_is(plan: Plan) -> None:
     names = tuple(plan.arms[i].name for i in stacks(plan.arms)[0])
     ids = np.arange(3, 90, dtype=np.int32)
     every = np.ones((3, 3), np.bool_)
-    todo = left(plan, counts, Existing(every, every, (), [(names, ids), (("nobody",), ids)]), 64)
+    todo = tasks_left(plan, counts, Existing(every, every, (), [(names, ids), (("nobody",), ids)]), 64)
     assert sum(np.array_equal(task.users, ids) for task in todo.tasks) == 1
     assert (made(plan, todo, Existing(every, every, ())) == 1).all()
 

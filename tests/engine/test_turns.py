@@ -17,7 +17,7 @@ from skg_bench.core.grid import I64
 from skg_bench.core.types import Observation, Reranker, Scorer, Skillbooks, TrainingRows
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.runfolder.run import Run
-from skg_bench.simulator.answers.corpus import load
+from skg_bench.simulator.answers.corpus import load_corpus
 from tests.arms import changed
 from tests.curator.altered import Altered
 from tests.laws import world
@@ -54,14 +54,14 @@ def test_a_procedure_is_missing_for_novelty_where_the_user_asked_for_nothing_of_
             assert (row["cause"] == "novelty") != familiar
             (known if familiar else novel)[row["intent"] or "one-off"] += 1
         asked.add((row["user"], row["intent"]))
-    first = load().intents[0]  # of no other number than others are
+    first = load_corpus().intents[0]  # of no other number than others are
     assert min(novel[first], known[first], novel["one-off"]) > 0
 
 
 @pytest.mark.parametrize("arm", ["skg", "answer", "always", "oracle", "identity"])
 @pytest.mark.req("K20")
 def test_a_stored_answer_is_right_if_it_was_and_still_holds_for_this_request(run: Run, arm: str) -> None:
-    corpus, turn_of = load(), rows(run, arm)
+    corpus, turn_of = load_corpus(), rows(run, arm)
     ttl = {name: int(corpus.ttl[corpus.intent[i]]) for i, name in enumerate(corpus.types)}
     outcomes = []
     for r in turn_of.values():
@@ -133,7 +133,7 @@ def test_a_stored_answer_costs_nothing_and_a_call_what_its_tokens_cost(run: Run)
 
 @pytest.mark.req("K16", "K17", "K18")
 def test_offers_follow_an_ok_and_what_is_accepted_is_learned(run: Run) -> None:
-    types = list(load().types)
+    types = list(load_corpus().types)
     named = {t: t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in types}
     for arm, after in (("skg", {"ok"}), ("answer", {"ok", None})):
         added = {(u["user"], u["turn"]): u for u in run.updates(arm).to_pylist() if u["op"] in ("ADD", "UPDATE")}

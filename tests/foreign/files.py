@@ -17,7 +17,7 @@ import yaml
 
 import skg_bench
 from skg_bench.analysis import summary
-from skg_bench.analysis.comparison.findings import findings
+from skg_bench.analysis.comparison.findings import findings_by_id
 from skg_bench.analysis.counts.tally import COUNTS
 from skg_bench.analysis.gate import baseline
 from skg_bench.analysis.gate.against import Reference, hold
@@ -25,13 +25,12 @@ from skg_bench.analysis.gate.rules import RULES
 from skg_bench.app.components import build
 from skg_bench.app.counterexample.commands import replay
 from skg_bench.app.skillbook import files as skillbooks
-from skg_bench.app.skillbook.applying import apply
+from skg_bench.app.skillbook.applying import apply_file
 from skg_bench.app.skillbook.files import Named
 from skg_bench.app.skillbook.rebuilt import verify
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import frames, recording
-from skg_bench.assistant.pipeline.pretraining import load as pool
-from skg_bench.assistant.pipeline.pretraining import save
+from skg_bench.assistant.pipeline.pretraining import load_scorer, save_scorer
 from skg_bench.core import strategies
 from skg_bench.core.foreign import json_of, text_of
 from skg_bench.core.paths import CONF, DATA
@@ -118,7 +117,7 @@ def parquet(rows: list[dict[str, Any]]) -> Callable[[], Files]:
 
 def an_agentropy() -> Files:
     with TemporaryDirectory() as folder:
-        agentropy.write(Path(folder), index(), MONDAY)
+        agentropy.write_agentropy(Path(folder), index(), MONDAY)
         return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
 
 
@@ -129,7 +128,7 @@ def converted(folder: Path) -> object:
 
 
 def a_book(folder: Path) -> object:
-    document = skillbooks.document(folder / "book.json")
+    document = skillbooks.read_ace_book(folder / "book.json")
     own = Named(folder / "book.json").read().book
     return own.hash, [dumps(between(document, era).book).encode() for era in ERAS]
 
@@ -139,7 +138,7 @@ def applied(folder: Path) -> object:
     for mode in modes:
         out = folder / f"{mode}.json"
         try:
-            apply(folder / "book.json", folder / "batch.json", mode, out, 20_000)
+            apply_file(folder / "book.json", folder / "batch.json", mode, out, 20_000)
         finally:
             out.unlink(missing_ok=True)
     return modes
@@ -207,13 +206,13 @@ def a_baseline() -> Files:
 
 def _baseline(folder: Path) -> bytes:
     panel, anchor = worse([2], turns=200, users=5), worse([3], turns=200, users=5)
-    return baseline.text(baseline.Baseline(panel, anchor, RULES, 2.0)).encode()
+    return baseline.baseline_text(baseline.Baseline(panel, anchor, RULES, 2.0)).encode()
 
 
 def gated(folder: Path) -> object:
     """Read a baseline, and hold a run against it."""
     file = folder / "baseline.json"
-    read, new = baseline.read(file), worse([2], turns=200, users=5)
+    read, new = baseline.read_baseline(file), worse([2], turns=200, users=5)
     new = replace(new, counts=dict.fromkeys(COUNTS, np.zeros(5)) | dict(new.counts))  # as a run has them all
     return read.drifts, hold(new, [Reference("baseline", read.panel, read.rules, str(file))])
 
@@ -255,7 +254,7 @@ def played_back(folder: Path) -> object:
 def a_pool() -> Files:
     recipe = _recipe()
     with TemporaryDirectory() as folder:
-        save(Path(folder) / "arm.json", recipe.start(1, FEATURES), FEATURES, 7)
+        save_scorer(Path(folder) / "arm.json", recipe.start(1, FEATURES), FEATURES, 7)
         return {"arm.json": (Path(folder) / "arm.json").read_bytes()}
 
 
@@ -264,7 +263,7 @@ def _recipe() -> Any:
 
 
 def scored(folder: Path) -> object:
-    return pool(folder / "arm.json", _recipe(), FEATURES).score(np.full((1, 2, len(FEATURES)), 0.25))
+    return load_scorer(folder / "arm.json", _recipe(), FEATURES).score(np.full((1, 2, len(FEATURES)), 0.25))
 
 
 def a_finding() -> Files:
@@ -278,7 +277,7 @@ def a_finding() -> Files:
 
 
 def found(folder: Path) -> object:
-    return [str(finding.measured) for results in findings(folder).values() for _, finding in results]
+    return [str(finding.measured) for results in findings_by_id(folder).values() for _, finding in results]
 
 
 def replayed_case(folder: Path) -> object:
@@ -300,7 +299,7 @@ def reread(folder: Path) -> object:
     for arm in run.arms:
         run.turns(arm).to_pandas()
     verify(folder, ["skg"], 2)
-    return run.config, run.to_pandas(), run._repr_html_(), summary.read(run)
+    return run.config, run.to_pandas(), run._repr_html_(), summary.read_summary(run)
 
 
 READERS: Mapping[str, Reader] = {

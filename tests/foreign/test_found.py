@@ -16,11 +16,10 @@ import pytest
 from skg_bench.asking import frames
 from skg_bench.core import foreign
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import LONGEST, json_of, lines_of, plain, text_of
+from skg_bench.core.foreign import LONGEST_TEXT, json_of, lines_of, plain, text_of
 from skg_bench.simulator.logs import recorded_parquet
 from skg_bench.simulator.logs.recorded_parquet import parquet_rows
-from skg_bench.simulator.logs.recorded_rows import LeftOut, flaw
-from skg_bench.simulator.logs.recorded_rows import table as rows_of
+from skg_bench.simulator.logs.recorded_rows import LeftOut, flaw, turns_of_table
 from skg_bench.simulator.yaml_files import yaml_of
 from tests.foreign.files import READERS, lines, text
 from tests.foreign.mutations import FOLDER
@@ -115,8 +114,8 @@ def test_a_file_that_is_none_of_its_kind_is_refused(name: str, file: str, raw: b
 # --------------------------------------------------------------------------------------------- rows are left out
 
 ODD_ROWS: list[tuple[dict[str, Any], str | None]] = [
-    ({"message": "x" * (LONGEST + 1)}, f"message has more than {LONGEST:,} characters"),
-    ({"answer": "x" * (LONGEST + 1)}, f"answer has more than {LONGEST:,} characters"),
+    ({"message": "x" * (LONGEST_TEXT + 1)}, f"message has more than {LONGEST_TEXT:,} characters"),
+    ({"answer": "x" * (LONGEST_TEXT + 1)}, f"answer has more than {LONGEST_TEXT:,} characters"),
     ({"message": "half \ud83d"}, "message holds half a surrogate pair, which no text has"),
     ({"user": "\ude00"}, "user holds half a surrogate pair, which no text has"),
     ({"message": {"text": "hello"}}, "message is no text"),
@@ -126,7 +125,7 @@ ODD_ROWS: list[tuple[dict[str, Any], str | None]] = [
     ({"time": "0001-01-01T00:30:00+14:00"}, "a time that cannot be read"),
     ({"time": 10**400}, "a time that cannot be read"),
     ({"time": float("nan")}, "no time"),
-    ({"message": "x" * LONGEST}, None),
+    ({"message": "x" * LONGEST_TEXT}, None),
 ]
 
 
@@ -167,7 +166,7 @@ def test_cells_of_any_type_in_parquet_are_texts_or_cost_their_row(users: Any, wh
     table = pa.table({"user": pa.concat_arrays([users, users[:1]]), **more})
     pq.write_table(table, tmp_path / "log.parquet")
     out = LeftOut()
-    rows = rows_of(tmp_path / "log.parquet", {name: name for name in ("user", "time", "message")}, out)
+    rows = turns_of_table(tmp_path / "log.parquet", {name: name for name in ("user", "time", "message")}, out)
     assert {why} <= {flaw(row) for row in rows} <= {why, None}
 
 
@@ -193,7 +192,7 @@ def test_a_small_parquet_file_that_unpacks_to_gigabytes_is_refused_before_it_is_
 
 def test_a_parquet_file_that_names_one_text_a_million_times_is_refused(tmp_path: Path) -> None:
     rows = 2**20 + 1
-    same = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["x" * LONGEST])
+    same = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["x" * LONGEST_TEXT])
     pq.write_table(pa.table({"user": same, "time": same, "message": same}), tmp_path / "log.parquet")
     with pytest.raises(UsageError, match=r"has 1,048,577 rows in .* at most 1,048,576 rows are read"):
         recorded(tmp_path / "log.parquet").record  # noqa: B018

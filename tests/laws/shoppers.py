@@ -90,7 +90,7 @@ def carry_out(
     root, arm_configs = whole.root, whole.arms
     out.mkdir(parents=True, exist_ok=True)
     known = {
-        "schema": schema.VERSION,
+        "schema": schema.SCHEMA_VERSION,
         "arms": list(arms),
         "config": root,
         "compositions": arm_configs,

@@ -142,16 +142,16 @@ def test_the_skills_of_a_placebo_say_what_another_skill_was_to_say(advised: Run)
 def test_traces_of_learning_hold_what_skills_say(advised: Run) -> None:
     assert advised.key  # kept, as that of the shards; only then an identity, which names of traces need
     advised.manifest["identity"] = "0"
-    clear, _ = events.write(advised, 4, "full")
+    clear, _ = events.write_events(advised, 4, "full")
     operations = [op for op in learned(clear) if op["op"] in ("ADD", "UPDATE")]
     said = {(op["section"], op["issue"], op["insight"], op["keywords"]) for op in operations if "section" in op}
-    users = events.sample(advised, 4).tolist()
+    users = events.traced_users(advised, 4).tolist()
     rows = [row for arm in ("skg", "sham") for user in users for row in logged(advised, arm).get(user, [])]
     assert said == {
         (row["section"], row["issue"], row["insight"], row["keywords"]) for row in rows if row["section"] is not None
     }
     assert len(said) > 20
-    hidden, _ = events.write(advised, 4, "hash")
+    hidden, _ = events.write_events(advised, 4, "hash")
     assert not {op.get("issue") for op in learned(hidden)} & {issue for _, issue, _, _ in said}
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skg_bench.core.grid import I64
 from skg_bench.core.world import Events
 from skg_bench.engine.cohort import Setting
-from skg_bench.engine.excerpt import Excerpts, excerpted, run_excerpts, table_of
+from skg_bench.engine.excerpt import Excerpts, events_of_user, excerpted, run_excerpts
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.vectors import Rows
@@ -28,7 +28,7 @@ def place() -> tuple[Plan, Setting, Events]:
     vectors = plan.embedder.embed(plan.simulator.messages)
     users = np.arange(12, dtype=np.int32)
     busiest = int(np.argmax(plan.simulator.count(plan.seed, users, plan.weeks)))
-    events = table_of(plan.simulator, plan.seed, busiest, plan.weeks)
+    events = events_of_user(plan.simulator, plan.seed, busiest, plan.weeks)
     return plan, Setting(plan.seed, excerpted(plan.simulator), lambda: Rows(vectors), plan.weeks), events
 
 

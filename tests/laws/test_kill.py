@@ -15,7 +15,7 @@ import pytest
 
 from skg_bench.analysis import summary
 from skg_bench.engine import execute
-from skg_bench.engine.excerpt import table_of
+from skg_bench.engine.excerpt import events_of_user
 from skg_bench.launcher.local import Local
 from skg_bench.runfolder.run import Run
 from tests.laws import world
@@ -68,7 +68,7 @@ def compare(base: Run, out: Path, tmp_path: Path, users: int) -> None:
     assert left == []
     undisturbed = world.run(tmp_path / "undisturbed", users, 256, 1, ARMS)
     for finished in (run, undisturbed):
-        summary.write(finished)
+        summary.write_summary(finished)
     assert (run.path / "summary.json").read_bytes() == (undisturbed.path / "summary.json").read_bytes()
 
 
@@ -153,7 +153,9 @@ def test_counts_are_the_same_if_a_worker_is_killed_while_it_counts(
     assert len(started) == 3
     assert not list(tmp_path.iterdir())
     assert counts.tolist() == here.tolist()
-    assert counts.tolist() == [int(table_of(plan.simulator, plan.seed, user, plan.weeks).n[0]) for user in range(100)]
+    assert counts.tolist() == [
+        int(events_of_user(plan.simulator, plan.seed, user, plan.weeks).n[0]) for user in range(100)
+    ]
 
 
 @pytest.mark.soak

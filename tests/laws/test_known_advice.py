@@ -41,7 +41,7 @@ def runs(out: Path, arms: dict[str, list[str]], *more: str, seeds: int = RUNS) -
     for seed in range(seeds):
         folder = out / str(seed)
         folder.mkdir(parents=True)
-        known = {"schema": schema.VERSION, "arms": list(arms), "config": {**composed.root, "seed": seed}}
+        known = {"schema": schema.SCHEMA_VERSION, "arms": list(arms), "config": {**composed.root, "seed": seed}}
         known |= {
             "compositions": composed.arms,
             "domain": plan.simulator.domain.plain(),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis.comparison.compare import compare
-from skg_bench.core.batch import NOTHING, Batch
+from skg_bench.core.batch import NO_OPERATIONS, Batch
 from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import certain
 from skg_bench.core.draws import salted, word
@@ -197,7 +197,7 @@ class Curating:
             seen.report(Jobs(**{**one, "cost_usd": np.array([-1.0])}))
         if self.how == "reads":
             seen.texts.read(np.array([3], np.int32), np.array([0]))
-        return None, NOTHING
+        return None, NO_OPERATIONS
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from skg_bench.engine.excerpt import table_of
+from skg_bench.engine.excerpt import events_of_user
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.skillbook import Skillbook, rebuild
@@ -68,7 +68,7 @@ def test_turns_without_an_update_keep_version_and_hash(base: Run) -> None:
 def test_every_event_is_a_turn_under_every_arm(base: Run) -> None:
     """And none is there twice."""
     simulator = world.plan(USERS).simulator
-    tables = [table_of(simulator, 7, user, 1) for user in range(USERS)]
+    tables = [events_of_user(simulator, 7, user, 1) for user in range(USERS)]
     counts = np.array([int(table.n[0]) for table in tables])
     for arm in world.ALL:
         turns = base.turns(arm, ["message", "user_msg_id"])

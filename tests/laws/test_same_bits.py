@@ -53,7 +53,7 @@ def test_cohorts_and_workers_change_no_bit_of_rows_or_summary(base: Run, tmp_pat
         for cohort, workers in ((1000, 1), (40, 2))
     )
     for finished in (one, two):
-        summary.write(finished)
+        summary.write_summary(finished)
     for file in ("summary.json", "curves.csv"):
         assert (one.path / file).read_bytes() == (two.path / file).read_bytes()
 
@@ -117,7 +117,7 @@ def _elsewhere(kernel: str, root: Path, *command: str) -> str:
 def here(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Some users under some arms, computed as this process computes."""
     run = world.run(tmp_path_factory.mktemp("here") / "run", 24, 256, 1, world.SUMMED)
-    summary.write(run)
+    summary.write_summary(run)
     return run
 
 

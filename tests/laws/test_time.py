@@ -59,8 +59,8 @@ def test_a_rating_changes_nothing_before_it_is_known(base: Run, tmp_path: Path, 
 
 @pytest.mark.req("P27", "K15")
 def test_every_rating_comes_with_the_turn_or_later_and_none_is_lost(base: Run) -> None:
-    summary.write(base)
-    pending = summary.read(base).totals
+    summary.write_summary(base)
+    pending = summary.read_summary(base).totals
     for arm in ("skg", "prompted", "always", "random", "never"):
         turns = base.turns(arm, ["time", "user_satisfaction", "skill"])
         feedback = base.feedback(arm)

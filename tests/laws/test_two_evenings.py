@@ -102,7 +102,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     names = [field.name for field in fields(Guardian) if field.init]
     world = Evenings(**{name: getattr(plan.simulator, name) for name in names})
     carried = carry_out(replace(plan, simulator=world, arms=(arm,)), out / "run", 1, 64, composed=composed)
-    summary.write(carried)
+    summary.write_summary(carried)
     return carried
 
 
@@ -118,7 +118,7 @@ def test_the_same_trigger_meets_another_strategy_and_ends_otherwise(run: Run) ->
 
 @pytest.mark.req("P28", "P34")
 def test_traces_filtered_by_name_show_both_and_the_change_between_them(run: Run) -> None:
-    traces = [event["trace"] for event in lines(events.write(run, None, None)[0])]
+    traces = [event["trace"] for event in lines(events.write_events(run, None, None)[0])]
 
     def named(name: str) -> list[dict[str, Any]]:
         return [trace for trace in traces if trace["name"] == name]

@@ -12,9 +12,9 @@ import pytest
 
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.gate.panel import panel
-from skg_bench.app.counterexample.shrink import find
+from skg_bench.app.counterexample.shrink import smallest_case
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import AGREES, joined, said
+from skg_bench.core.feedback import AGREES, feedback_rows, joined_rows
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.world import FALLBACK, RIGHT, Draws, Event, Reaction, Response, Served, Stream, Supposing, World
 from skg_bench.runfolder.run import Run
@@ -55,8 +55,8 @@ class Touchy(Front):
         good = 0.75 * state[1].good + 0.25 * (response.quality == RIGHT)
         ratings = response.feedback.rows(good[response.feedback.row] > 0.6)
         useful = np.where(served.how == FALLBACK, response.quality == RIGHT, -1)
-        later = said(AGREES, useful, np.full(len(good), DAY))
-        return (users, Mood(good)), replace(response, feedback=joined([ratings, later]))
+        later = feedback_rows(AGREES, useful, np.full(len(good), DAY))
+        return (users, Mood(good)), replace(response, feedback=joined_rows([ratings, later]))
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         users, reaction = self.world.offer(state[0], event, offers, draws)
@@ -99,6 +99,6 @@ def test_where_events_depend_on_what_was_done_nothing_is_paired_by_event(tmp_pat
     manifest = json.loads((alone.path / "manifest.json").read_text()) | {"stream": "reactive"}
     save(alone.path, manifest)
     for what, pair in (("a comparison", compare), ("a gate", lambda runs: panel(runs[0], "skg")),
-                       ("a counterexample", lambda runs: find(runs[0], "skg", "skg"))):  # fmt: skip
+                       ("a counterexample", lambda runs: smallest_case(runs[0], "skg", "skg"))):  # fmt: skip
         with pytest.raises(UsageError, match=rf"other answers \(stream: reactive\), and {what} holds"):
             pair([Run(alone.path)])

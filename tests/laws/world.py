@@ -139,7 +139,7 @@ def manifest(out: Path, users: int, arms: tuple[str, ...] = ALL) -> None:
     """Write what `Run` and the analysis want to know of a run."""
     root, arm_configs = composed(users, arms).root, composed(users, arms).arms
     out.mkdir(parents=True, exist_ok=True)
-    known = {"schema": schema.VERSION, "arms": list(arms), "config": root, "compositions": arm_configs}
+    known = {"schema": schema.SCHEMA_VERSION, "arms": list(arms), "config": root, "compositions": arm_configs}
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
     save(out, known)
 
@@ -193,4 +193,4 @@ if __name__ == "__main__":
     users, cohort, workers = map(int, sys.argv[2:5])
     ran = run(Path(sys.argv[1]), users, cohort, workers, tuple(a for a in ALL if a in sys.argv[5:]) or ALL)
     if "summary" in sys.argv:
-        summary.write(run(ran.path.with_name("summed"), users, cohort, workers, SUMMED))
+        summary.write_summary(run(ran.path.with_name("summed"), users, cohort, workers, SUMMED))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.feedback import RATING, Feedback, joined
+from skg_bench.core.feedback import RATING, Feedback, joined_rows
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import LLM, Completions, Prompts
 from skg_bench.core.world import PROCEDURE, Draws, Event, Reaction, Response, Served, Supposing, World
@@ -156,4 +156,4 @@ class Moody(Front):
         changed = np.where(later, (rating + 1) % 3, rating).astype(np.int32)
         row = np.flatnonzero(changed >= 0)
         ratings = Feedback(row, np.full(len(row), RATING, np.int32), changed[row], delay[row])
-        return state, replace(response, feedback=joined([ratings, said.rows(~rated)]))
+        return state, replace(response, feedback=joined_rows([ratings, said.rows(~rated)]))

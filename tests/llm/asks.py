@@ -9,12 +9,12 @@ import yaml
 from skg_bench.app.components import build
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking.asking import Prompt
-from skg_bench.asking.prompts import load
+from skg_bench.asking.prompts import load_prompt
 from skg_bench.llm.endpoint import Endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
-REFLECTOR = load("reflector", None, ("question", "answer", "feedback", "skills_used", "skillbook"))
-MANAGER = load("skill_manager", None, ("reflection", "skills_used", "skillbook"))
+REFLECTOR = load_prompt("reflector", None, ("question", "answer", "feedback", "skills_used", "skillbook"))
+MANAGER = load_prompt("skill_manager", None, ("reflection", "skills_used", "skillbook"))
 NOTHING_LEARNED: dict[str, Any] = {"helpful_skill_ids": [], "harmful_skill_ids": [], "new_learnings": []}
 
 

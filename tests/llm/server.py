@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from skg_bench.asking.asking import Prompt
-from skg_bench.asking.prompts import OURS, load
+from skg_bench.asking.prompts import OURS, load_prompt
 from skg_bench.asking.scripts import SCRIPTS
 
 Day = Literal[
@@ -212,7 +212,7 @@ def answer(script: str, messages: list[dict[str, str]]) -> str:
 
 def _system(role: str) -> str:
     data = next(line for line in (OURS / f"{role}.md").read_text("utf-8").splitlines() if line.startswith("data:"))
-    return load(role, None, tuple(name.strip() for name in data.removeprefix("data:").split(","))).system
+    return load_prompt(role, None, tuple(name.strip() for name in data.removeprefix("data:").split(","))).system
 
 
 def _error(words: str, code: str | None = None) -> bytes:

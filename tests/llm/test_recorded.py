@@ -8,7 +8,7 @@ import pytest
 
 from skg_bench.asking import recording
 from skg_bench.asking.asking import Completion, Kept, placed
-from skg_bench.asking.prompts import load
+from skg_bench.asking.prompts import load_prompt
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.llm.budgeted import Budgeted
 from skg_bench.llm.recorded import RecordedModel
@@ -32,7 +32,7 @@ def both(model: Whole, tmp_path: Path) -> RecordedModel:
 
 def forget() -> None:
     """As a new process."""
-    recording.opened.cache_clear()
+    recording.opened_recording.cache_clear()
 
 
 @pytest.mark.parametrize("kind", [Whole, Streaming])
@@ -52,7 +52,7 @@ def test_a_replay_gives_the_same_completions_and_asks_nothing(kind: type[Whole],
 
 def test_a_replay_of_a_scripted_model_gives_the_same_completions(tmp_path: Path) -> None:
     model = Scripted("learner", 3.0, 15.0, 4000)
-    reflector = load("reflector", None, ("question", "answer", "feedback", "skills_used", "skillbook"))
+    reflector = load_prompt("reflector", None, ("question", "answer", "feedback", "skills_used", "skillbook"))
     data = {"answer": "a", "feedback": {"rating": "ok"}, "skills_used": [], "skillbook": ""}
     asked = [reflector.ask({**data, "question": f"q{i}"}, i, 500) for i in range(5)]
     first = RecordedModel(model, "both", str(tmp_path)).complete(asked)

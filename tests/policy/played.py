@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from skg_bench.assistant.pipeline.sample import sample
-from skg_bench.core.batch import NOTHING, UPDATE, Batch, blank
+from skg_bench.core.batch import NO_OPERATIONS, UPDATE, Batch, blank
 from skg_bench.core.deciding import Candidates, Decision, Policy
 from skg_bench.core.draws import fold, key
-from skg_bench.core.feedback import AFTERWARDS, AGREES, RATING, KnownFeedback, feedback, joined
+from skg_bench.core.feedback import AFTERWARDS, AGREES, RATING, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32, I64, U64
 
-HEARD_NOTHING = feedback(NOTHING.row, 0, RATING, NOTHING.row, NOTHING.row)
+HEARD_NOTHING = feedback(NO_OPERATIONS.row, 0, RATING, NO_OPERATIONS.row, NO_OPERATIONS.row)
 
 
 def candidates(seed: int, b: int = 40, k: int = 5, skills: int = 50) -> Candidates:
@@ -98,7 +98,7 @@ class Living:
         now = feedback(compared, self.turn, AGREES, good[compared, 0].astype(np.int32), skill[compared])
         renewed = np.flatnonzero(self.rng.random(self.b) < 0.05)
         batch = renewing(renewed, self.rng.integers(0, 5, len(renewed)).astype(np.int32))
-        return decision, joined([*self.waiting.pop(self.turn), now]), batch
+        return decision, joined_rows([*self.waiting.pop(self.turn), now]), batch
 
     def learn(self, decision: Decision, known: KnownFeedback, batch: Batch) -> None:
         """The turn is over."""

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from skg_bench.core.batch import part
 from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import KINDS
+from skg_bench.core.feedback import FEEDBACK_KINDS
 from skg_bench.core.grid import F64, I32
-from skg_bench.core.state import check
+from skg_bench.core.state import check_state
 from skg_bench.core.state import rows as rows_of
 from skg_bench.policy.always import Always
 from skg_bench.policy.beta_mean import BetaMean
@@ -106,9 +106,9 @@ def test_a_memory_is_a_state_before_and_after_learning_and_what_is_read_is_a_kin
     policy: Policy[Any],
 ) -> None:
     living = Living(policy, 6)
-    check(living.state, 6, policy)
-    check(living.live(20), 6, policy)  # beyond the first width of the arrays
-    assert set(policy.reads) <= set(KINDS)
+    check_state(living.state, 6, policy)
+    check_state(living.live(20), 6, policy)  # beyond the first width of the arrays
+    assert set(policy.reads) <= set(FEEDBACK_KINDS)
     assert (policy.start(6) is None) == (not policy.reads and policy not in COUNTING)
 
 
@@ -119,7 +119,7 @@ def test_a_policy_learns_only_from_the_feedback_that_it_reads(policy: Policy[Any
     for _ in range(12):
         decision, known, batch = every.step()
         own.step()
-        read = np.isin(known.kind, [list(KINDS).index(kind) for kind in policy.reads])
+        read = np.isin(known.kind, [list(FEEDBACK_KINDS).index(kind) for kind in policy.reads])
         changed |= bool((~read).any() and read.any())
         every.learn(decision, known, batch)
         own.learn(decision, known.rows(read), batch)

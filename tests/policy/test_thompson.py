@@ -9,11 +9,11 @@ from scipy import integrate, stats
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.policy.thompson import LEVELS, Thompson
+from skg_bench.policy.thompson import RATE_LEVELS, Thompson
 from tests.policy.played import candidates, decided, keys
 
 POLICY = Thompson(0.25, 1.0, 1.0, 3.0, 2.0)
-RATE = (np.arange(LEVELS) + 0.5) / LEVELS
+RATE = (np.arange(RATE_LEVELS) + 0.5) / RATE_LEVELS
 
 
 def posteriors(policy: Thompson, c: Candidates, u: int) -> dict[int, tuple[float, float]]:
@@ -44,10 +44,10 @@ def integral(parameters: dict[int, tuple[float, float]], action: int) -> float:
 def counted(of: dict[int, tuple[float, float]], skill: dict[int, int]) -> dict[int, float]:
     """What each action wins, counted over all tuples of levels; of equal levels the LLM wins, then the lower id."""
     order = sorted(of, key=lambda action: skill.get(action, -1))
-    grids = np.meshgrid(*[np.arange(LEVELS)] * len(order), indexing="ij")
+    grids = np.meshgrid(*[np.arange(RATE_LEVELS)] * len(order), indexing="ij")
     joint = np.ones([1] * len(order))
     for axis, action in enumerate(order):
-        shape = [LEVELS if axis == other else 1 for other in range(len(order))]
+        shape = [RATE_LEVELS if axis == other else 1 for other in range(len(order))]
         joint = joint * levels(*of[action]).reshape(shape)
     winner = np.argmax(grids, axis=0)  # of equal levels the first in order
     return {action: float(joint[winner == axis].sum()) for axis, action in enumerate(order)}
@@ -94,7 +94,7 @@ def test_rows_of_five_skills_are_those_of_a_sum_over_levels_action_by_action() -
         won = {}
         for action in of:
             won[action] = 0.0
-            for level in range(LEVELS):
+            for level in range(RATE_LEVELS):
                 chance = part[action][level]
                 for other in of:
                     if other != action:

@@ -49,13 +49,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Sixteen users, five weeks, three arms; every text hostile."""
     made = make_run(tmp_path_factory.mktemp("report") / "run", users=16, weeks=5, per_week=30.0, arms=ARMS)
     spoil(made)
-    summary.write(made)
+    summary.write_summary(made)
     return made
 
 
 @pytest.fixture(scope="session")
 def page_path(run: Run) -> Path:
-    return report.write(run)
+    return report.write_page(run)
 
 
 @pytest.fixture(scope="module")  # its event loop runs in this thread as long: `asyncio.run` of other tests would fail

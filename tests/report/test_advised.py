@@ -31,7 +31,7 @@ LIFE = [
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     arms = {"guardian": [LIFE, *drawn(13, 20, 0.9)], "never": [_other(LIFE), *drawn(13, 20, 0.3)]}
     made = make_advice_run(tmp_path_factory.mktemp("advice") / "run", arms)
-    summary.write(made)
+    summary.write_summary(made)
     return made
 
 
@@ -41,13 +41,13 @@ def _other(life: list[Purchase]) -> list[Purchase]:
 
 @pytest.fixture(scope="module")
 def path(run: Run) -> Path:
-    return report.write(run)
+    return report.write_page(run)
 
 
 @pytest.fixture(scope="module")
 def own(run: Run) -> Path:
     """The page of the first user alone."""
-    return report.write(run, [0])
+    return report.write_page(run, [0])
 
 
 def test_the_page_has_the_four_curves_of_its_world_and_nothing_of_answers(path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_cut_history_keeps_the_book_that_was_given_and_its_later_answers(run: 
 
 
 def test_the_picture_shows_utility_and_who_listened(run: Run) -> None:
-    assert re.findall(r'<text class="title"[^>]*>([^<]+)<', picture.svg(run)) == ["Utility", "Listened"]
+    assert re.findall(r'<text class="title"[^>]*>([^<]+)<', picture.picture_svg(run)) == ["Utility", "Listened"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -206,7 +206,7 @@ def test_paper_gets_light_colours_all_sections_and_no_controls(visit: Visit, pag
 
 
 def test_a_page_for_one_user_shows_all_of_that_users_turns(visit: Visit, run: Run) -> None:
-    path = report.write(run, [5])
+    path = report.write_page(run, [5])
     page = visit(path)
     assert path.name == "report-users-5.html"
     assert page.locator("#users tbody tr").count() == 1

@@ -20,16 +20,16 @@ from skg_bench.analysis.report.chart import (
     Series,
     band,
     banded,
+    chart_svg,
     extent,
-    path,
+    line_path,
     position_ticks,
-    svg,
     tick,
     ticks,
 )
 from skg_bench.analysis.report.figures import Curves
 from skg_bench.analysis.report.sentences import code
-from skg_bench.analysis.report.typeset import marked, shown, typeset
+from skg_bench.analysis.report.typeset import marked, typeset, typeset_value
 
 PAPER = {"light": "#ffffff", "dark": "#101317"}
 
@@ -59,7 +59,7 @@ def test_the_plot_takes_most_of_the_width_and_the_key_below_it_holds_every_line(
     assert (WIDTH - LEFT - RIGHT) / WIDTH > 0.85
     names = [f"arm_number_{n}" for n in range(14)]
     chart = Chart("f-x", "t", "s", "usd", "week", [1.0, 2.0], [line(name, 0.1 * n, n) for n, name in enumerate(names)])
-    root = ET.fromstring(svg(chart, names))  # noqa: S314  our own text
+    root = ET.fromstring(chart_svg(chart, names))  # noqa: S314  our own text
     tall = float(root.attrib["viewBox"].split()[3])
     texts = [text for text in root.iter("text") if (text.text or "").startswith("arm_")]
     at = [(float(text.attrib["x"]), float(text.attrib["y"])) for text in texts]
@@ -78,7 +78,7 @@ def test_bands_of_many_arms_are_those_of_the_main_ones() -> None:
 
 
 def test_a_point_without_neighbours_is_seen() -> None:
-    assert path(Frame(1, 3, 0.0, 1.0), [1, 2, 3], [None, 0.5, None]).count("L") == 1
+    assert line_path(Frame(1, 3, 0.0, 1.0), [1, 2, 3], [None, 0.5, None]).count("L") == 1
 
 
 def test_weeks_of_too_few_users_are_left_out_of_the_curves(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_marks_keep_apart_where_places_are_uneven() -> None:
 
 def test_lines_and_bands_break_where_nothing_is_known() -> None:
     frame = Frame(1, 5, 0.0, 1.0)
-    assert path(frame, [1, 2, 3, 4, 5], [0.1, 0.2, None, 0.4, 0.5]).count("M") == 2
+    assert line_path(frame, [1, 2, 3, 4, 5], [0.1, 0.2, None, 0.4, 0.5]).count("M") == 2
     pieces = band(frame, [1, 2, 3, 4, 5], [0.0, 0.1, None, 0.3, 0.4], [0.2, 0.3, 0.4, 0.5, 0.6])
     assert pieces.count("M") == pieces.count("Z") == 2
 
@@ -132,14 +132,14 @@ def test_a_far_away_zero_is_left_out_and_a_near_one_is_kept() -> None:
 
 def test_a_chart_is_well_formed_escapes_names_and_says_itself_in_words() -> None:
     chart = Chart("f-x", "Hits <b>", "says", "share", "week", [1.0, 2.0, 3.0], [line('<i a="">', 0.1, None, 0.3)])
-    root = ET.fromstring(svg(chart, ['<i a="">']))  # noqa: S314  our own text
+    root = ET.fromstring(chart_svg(chart, ['<i a="">']))  # noqa: S314  our own text
     assert not list(root.iter("i"))
     assert "from 10.0\u202f% at week 1 to 30.0\u202f% at week 3" in root.attrib["aria-label"]
-    assert "no arm is shown" in svg(chart, [])
+    assert "no arm is shown" in chart_svg(chart, [])
 
 
 def test_a_chart_without_any_value_is_still_a_chart() -> None:
-    ET.fromstring(svg(Chart("f-x", "t", "s", "share", "week", [1.0], [line("a", None)]), ["a"]))  # noqa: S314
+    ET.fromstring(chart_svg(Chart("f-x", "t", "s", "share", "week", [1.0], [line("a", None)]), ["a"]))  # noqa: S314
 
 
 def luminance(colour: str) -> float:
@@ -208,9 +208,9 @@ def test_names_of_arms_are_code_in_sentences_and_nothing_else_is_markup() -> Non
 
 
 def test_numbers_are_set_with_real_minus_signs_and_thin_spaces() -> None:
-    assert shown(-0.034, "utility") == "−0.034"
-    assert shown(0.051, "share") == "5.1\u202f%"
-    assert shown(None, "share") == "–"
+    assert typeset_value(-0.034, "utility") == "−0.034"
+    assert typeset_value(0.051, "share") == "5.1\u202f%"
+    assert typeset_value(None, "share") == "–"
     assert (
         typeset("run exact-match 2026-01-05: -0.1 to -$2, 80 % of")
         == "run exact-match 2026-01-05: −0.1 to −$2, 80\u202f% of"

@@ -13,7 +13,7 @@ from skg_bench.analysis import report, summary
 from skg_bench.analysis.comparison.claimed_proofs import ClaimedProofs, claimed_proofs
 from skg_bench.analysis.report.arms import looks_of
 from skg_bench.analysis.report.claimed import Claimed, claimed, exact
-from skg_bench.analysis.report.typeset import shown
+from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.runfolder.run import Run
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.comparison.test_claimed_proofs import CONTROLS, NONE, life
@@ -29,13 +29,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     components = {**CONTROLS, "expert": {**NONE, "seeds": "pro"}}
     arms = {**ARMS, "expert": drawn(12, 30, 0.6)}
     made = make_advice_run(tmp_path_factory.mktemp("claimed") / "run", arms, components=components, reference="frozen")
-    summary.write(made)
+    summary.write_summary(made)
     return made
 
 
 @pytest.fixture(scope="module")
 def path(run: Run) -> Path:
-    return report.write(run)
+    return report.write_page(run)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def words(markup: str) -> str:
 
 
 def of(run: Run) -> tuple[ClaimedProofs, Claimed]:
-    proofs, content = claimed_proofs(run), summary.read(run)
+    proofs, content = claimed_proofs(run), summary.read_summary(run)
     assert proofs is not None
     return proofs, claimed(proofs, run, looks_of(run, content), content.learner)
 
@@ -70,7 +70,7 @@ def test_each_proof_says_with_figures_of_the_run_what_it_shows_and_what_not(run:
         (proofs.found["live", "frozen"].mean, "difference"), (proofs.seeds[0].acceptance[2].mean, "difference"),
         (proofs.seeds[0].utility[2].mean, "utility"),
     ):  # fmt: skip
-        assert words(shown(figure, unit, signed=unit != "share")) in text, (figure, unit)
+        assert words(typeset_value(figure, unit, signed=unit != "share")) in text, (figure, unit)
     assert "neither arm learns" in text
 
 
@@ -89,11 +89,11 @@ def test_figures_and_tables_hold_the_arms_that_learn_and_their_controls(path: Pa
 def test_where_no_two_arms_differ_in_their_book_alone_the_page_says_how_to_add_one(tmp_path: Path) -> None:
     made = make_advice_run(tmp_path / "run", ARMS, components=CONTROLS, reference="frozen")
     made.config["arms"]["frozen"] = ["curator=none"]
-    summary.write(made)
+    summary.write_summary(made)
     _, section = of(made)
     assert section.seeds_says is None
     assert section.seeds_missing == "+arms.other_book=[curator=none,seeds=pro]"
-    text = report.write(made).read_text("utf-8")
+    text = report.write_page(made).read_text("utf-8")
     assert "<code>'+arms.other_book=[curator=none,seeds=pro]'</code> adds one" in text
 
 
@@ -101,8 +101,8 @@ def test_a_run_without_a_sham_has_no_such_section(tmp_path: Path) -> None:
     made = make_advice_run(
         tmp_path / "run", {arm: ARMS[arm] for arm in ("live", "frozen")}, components=CONTROLS, reference="frozen"
     )
-    summary.write(made)
-    assert "looked like proof" not in report.write(made).read_text("utf-8")
+    summary.write_summary(made)
+    assert "looked like proof" not in report.write_page(made).read_text("utf-8")
 
 
 @pytest.mark.req("P31")
@@ -124,7 +124,7 @@ def test_a_rise_is_called_harm_only_where_utility_fell(
     ]
     lives = {arm: [rises if arm == "live" else life("10000" * 4)] * 2 for arm in CONTROLS}
     made = make_advice_run(tmp_path / "run", lives, components=CONTROLS, reference="frozen")
-    summary.write(made)
+    summary.write_summary(made)
     text = words(str(of(made)[1].arc_says.not_shows))
     assert expected in text
     assert ("worse off" in text) == (late < 0)

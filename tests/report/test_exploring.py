@@ -186,8 +186,8 @@ def test_hostile_names_of_arms_are_texts_everywhere_and_no_formulas(visit: Visit
     names = ["a<img src=x onerror=window.pwned=1>", "=1+1", "`never`"]
     run = make_run(tmp_path / "run", users=4, weeks=2, reference=names[1],
                    arms={names[0]: World(hit=0.5), names[1]: World(hit=0.2), names[2]: World(hit=0.0)})  # fmt: skip
-    summary.write(run)
-    path = report.write(run)
+    summary.write_summary(run)
+    path = report.write_page(run)
     assert visit(path, viewport={"width": 390, "height": 800}).evaluate("document.documentElement.scrollWidth") <= 390
     page = visit(path)
     assert page.locator("h1 code").first.inner_text() == names[0]
@@ -204,8 +204,8 @@ def test_hostile_names_of_arms_are_texts_everywhere_and_no_formulas(visit: Visit
 def test_an_arm_that_cannot_differ_is_left_out_of_the_figures_and_named(visit: Visit, tmp_path: Path) -> None:
     arms = {"skg": World(), "idle": World(hit=0.0, overrides=("curator.capture=band",)), "never": World(hit=0.0)}
     run = make_run(tmp_path / "run", users=4, weeks=2, reference="never", arms=arms)
-    summary.write(run)
-    page = visit(report.write(run))
+    summary.write_summary(run)
+    page = visit(report.write_page(run))
     assert page.locator(".chip input").evaluate_all("boxes => boxes.map(b => b.value)") == ["skg", "never"]
     assert page.locator(".chart [data-name=idle], .glance th:text-is('idle')").count() == 0
     assert "idle (curator.capture=band)" in page.locator(".undrawn").inner_text()
@@ -260,8 +260,8 @@ def test_another_arm_moves_title_tiles_people_and_losses_and_back(visit: Visit, 
 def test_the_verdict_of_each_arm_is_on_the_first_screen(visit: Visit, tmp_path: Path) -> None:
     arms = {f"arm_{n:02}": World(hit=0.05 * n) for n in range(12)} | {"never": World(hit=0.0)}
     run = make_run(tmp_path / "run", users=6, weeks=2, reference="never", arms=arms)
-    summary.write(run)
-    page = visit(report.write(run), viewport={"width": 1440, "height": 900})
+    summary.write_summary(run)
+    page = visit(report.write_page(run), viewport={"width": 1440, "height": 900})
     lines = page.locator(".glance .sentence")
     assert lines.count() == 12
     for line in lines.all():

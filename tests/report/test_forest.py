@@ -36,7 +36,7 @@ def panels(text: str) -> dict[str, tuple[float, list[ET.Element]]]:
 
 
 def test_every_arm_with_a_figure_has_a_mark_in_every_panel(compared: Comparison) -> None:
-    by_title = panels(forest.svg(compared))
+    by_title = panels(forest.forest_svg(compared))
     assert list(by_title) == ["utility", "hit rate", "right answers", "wrong per hit"]
     assert {title: len(marks) for title, (_, marks) in by_title.items()} == {
         "utility": 4, "hit rate": 4, "right answers": 4, "wrong per hit": 3,  # `never` has no hits
@@ -44,7 +44,7 @@ def test_every_arm_with_a_figure_has_a_mark_in_every_panel(compared: Comparison)
 
 
 def test_marks_lie_in_the_order_of_what_they_show_and_within_their_intervals(compared: Comparison) -> None:
-    for title, (left, marks) in panels(forest.svg(compared)).items():
+    for title, (left, marks) in panels(forest.forest_svg(compared)).items():
         rows = [row for row in compared.rows if row.metric.label == title]
         means = [
             row.difference.estimate.mean for row in rows if row.difference.estimate.mean == row.difference.estimate.mean
@@ -61,7 +61,7 @@ def test_marks_lie_in_the_order_of_what_they_show_and_within_their_intervals(com
 
 
 def test_what_is_shown_is_filled_and_the_margin_is_shaded(compared: Comparison) -> None:
-    text = forest.svg(compared)
+    text = forest.forest_svg(compared)
     verdicts = [row.difference.verdict for row in compared.rows if row.metric.name == "utility"]
     marks = panels(text)["utility"][1]
     assert [mark.get("class") == "shown" for mark in marks] == [verdict in SHOWN for verdict in verdicts]
@@ -69,7 +69,7 @@ def test_what_is_shown_is_filled_and_the_margin_is_shaded(compared: Comparison) 
 
 
 def test_names_are_text_and_the_figure_is_told_in_words(compared: Comparison) -> None:
-    root = ET.fromstring(forest.svg(compared))  # noqa: S314  our own
+    root = ET.fromstring(forest.forest_svg(compared))  # noqa: S314  our own
     assert "<odd> & name" in {element.text for element in root.iter(f"{SVG}text")}
     assert (root.get("aria-label") or "").startswith("Difference in utility from skg: frozen: ")
 
@@ -77,5 +77,5 @@ def test_names_are_text_and_the_figure_is_told_in_words(compared: Comparison) ->
 def test_a_comparison_without_other_arms_is_an_empty_figure(tmp_path: Path) -> None:
     alone = compare([make_run(tmp_path / "run", users=3, weeks=1, arms={"never": ARMS["never"]})])
     assert alone.rows == ()
-    assert panels(forest.svg(alone)) == {}
-    assert panels(forest.svg(replace(alone, reference="<x>"))) == {}
+    assert panels(forest.forest_svg(alone)) == {}
+    assert panels(forest.forest_svg(replace(alone, reference="<x>"))) == {}

@@ -51,7 +51,7 @@ def test_the_figures_are_sums_over_the_log_of_jobs(tmp_path: Path) -> None:
     run = skg_bench.run(["curator=reflecting", model, arms, "users=3", "weeks=1", "serving=prompted", "reference=never",
                          f"out={tmp_path / 'run'}"])  # fmt: skip
     rows = run.learning("model").to_pylist()
-    jobs = summary.read(run).learning["model"]
+    jobs = summary.read_summary(run).learning["model"]
     assert learning_jobs(run, "never") is None
     assert jobs.results == Counter(row["result"] for row in rows)
     assert sum(jobs.results.values()) == len(rows) > 10

@@ -69,8 +69,8 @@ def test_data_in_the_page_is_valid_json_without_a_single_angle_bracket(page_path
 def test_a_hostile_question_and_arm_name_are_text(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=3, weeks=2, arms={"a<b>": World(), "never": World(hit=0.0)})
     again = changed(run, question="<u>why</u>?", config={**run.config, "question": "<u>why</u>?"})
-    summary.write(again)
-    outline = Outline(report.write(again).read_text("utf-8"))
+    summary.write_summary(again)
+    outline = Outline(report.write_page(again).read_text("utf-8"))
     assert "u" not in outline.tags
     assert outline.open == []
 
@@ -90,8 +90,8 @@ def test_a_page_is_written_for_runs_with_little_in_them(
     run = make_run(tmp_path / "run", users=users, weeks=weeks, arms=arms, reference=reference or "skg")
     if reference is None:
         run = changed(run, config={**run.config, "reference": None})
-    summary.write(run)
-    text = report.write(run).read_text("utf-8")
+    summary.write_summary(run)
+    text = report.write_page(run).read_text("utf-8")
     assert Outline(text).open == []
     listed = re.sub(r"<template.*?</template>", "", text, flags=re.S)  # what waits there is of the other arms
     assert listed.count('<tr data-user="') == min(users, 12)
@@ -101,12 +101,12 @@ def test_a_page_is_written_for_runs_with_little_in_them(
 
 def test_without_a_summary_the_reader_is_told_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no summary\.json"):
-        report.write(make_run(tmp_path / "run", users=2, weeks=1))
+        report.write_page(make_run(tmp_path / "run", users=2, weeks=1))
 
 
 def test_the_same_run_gives_the_same_page(run: Run, page_path: Path) -> None:
     before = page_path.read_bytes()
-    assert report.write(run).read_bytes() == before
+    assert report.write_page(run).read_bytes() == before
 
 
 def test_the_command_on_the_page_repeats_the_run(run: Run, page_path: Path) -> None:

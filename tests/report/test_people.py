@@ -8,7 +8,7 @@ import pytest
 
 from skg_bench.analysis.counts import metrics
 from skg_bench.analysis.counts.tally import events, tallies
-from skg_bench.analysis.report.people import CAP, kept, pick, timelines
+from skg_bench.analysis.report.people import CAP, fitting_turns, pick, timelines
 from skg_bench.analysis.report.roster import rosters, utility_of
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run, ratings
@@ -46,9 +46,9 @@ def test_of_few_users_everyone_is_shown_once(n: int) -> None:
 
 
 def test_too_long_a_history_keeps_its_beginning_and_its_end() -> None:
-    assert kept(5, 5) == [0, 1, 2, 3, 4]
-    assert kept(9, 4) == [0, 1, 7, 8]
-    assert len(kept(10 * CAP, CAP)) == CAP
+    assert fitting_turns(5, 5) == [0, 1, 2, 3, 4]
+    assert fitting_turns(9, 4) == [0, 1, 7, 8]
+    assert len(fitting_turns(10 * CAP, CAP)) == CAP
 
 
 def test_the_list_shows_the_users_own_figures(run: Run) -> None:
@@ -115,7 +115,7 @@ def test_pages_of_users_lie_beside_the_report_and_leave_it_alone(run: Run, page_
     from skg_bench.analysis import report
 
     before = page_path.read_bytes()
-    path = report.write(run, [2, 7, 2])
+    path = report.write_page(run, [2, 7, 2])
     assert path.name == "report-users-2-7.html"
     assert page_path.read_bytes() == before
 

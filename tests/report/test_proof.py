@@ -15,7 +15,7 @@ from skg_bench.analysis.comparison.contrasts import findings
 from skg_bench.analysis.comparison.learning_effect import learning_effect
 from skg_bench.analysis.comparison.order_control import order_control
 from skg_bench.analysis.comparison.transfer_matrix import transfer_matrix
-from skg_bench.analysis.report.typeset import shown
+from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
@@ -86,7 +86,9 @@ def test_the_page_shows_the_proof_of_its_own_run_and_switches_its_lines(over: Ru
     page = visit(over.path / "report.html")
     proof = page.locator("#proof")
     table = learning_effect(over).effect
-    assert shown(float(table.mean[0, 1]), "utility", signed=True) in proof.locator("table.grid").first.inner_text()
+    assert (
+        typeset_value(float(table.mean[0, 1]), "utility", signed=True) in proof.locator("table.grid").first.inner_text()
+    )
     line = page.locator("#f-over-turns .arm.frozen")
     assert line.count() == 1
     page.get_by_role("button", name="none", exact=True).click()
@@ -98,7 +100,7 @@ def test_runs_beside_add_their_parts_and_the_metric_is_picked(
     plain: Run, over: Run, asking: Run, permuted: Run, visit: Visit
 ) -> None:
     assert 'id="proof"' not in (plain.path / "report.html").read_text("utf-8")
-    path = report.write(plain, None, [over, asking, permuted])
+    path = report.write_page(plain, None, [over, asking, permuted])
     outline = Outline(path.read_text("utf-8"))
     assert outline.open == []
     assert len(outline.ids) == len(set(outline.ids))
@@ -111,7 +113,7 @@ def test_runs_beside_add_their_parts_and_the_metric_is_picked(
     for finding in hits:
         row = table.locator("tr", has_text=finding.contrast.asks)
         assert row.locator(".tag").inner_text() == finding.verdict
-        assert shown(finding.estimate.mean, "share", signed=True) in row.inner_text()
+        assert typeset_value(finding.estimate.mean, "share", signed=True) in row.inner_text()
     assert "How much of the rise is order" in page.locator("#proof").inner_text()
 
 
@@ -124,7 +126,7 @@ def test_the_command_takes_runs_beside(plain: Run, permuted: Run, tmp_path: Path
 
 
 def test_contrasts_sort_within_their_kind_and_lead_to_their_turns(visit: Visit, asking: Run) -> None:
-    page = visit(report.write(asking))
+    page = visit(report.write_page(asking))
     heading = page.locator("[data-table=asked-utility] thead button").first
     for _ in range(2):
         heading.click()

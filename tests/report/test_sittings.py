@@ -50,7 +50,7 @@ def test_a_sitting_shows_what_each_job_read_and_wrote_and_what_the_conflict_rule
     group = max(sittings(run), key=lambda jobs: (len(jobs) >= 5, sum(job["overwritten"] for job in jobs)))
     assert len(group) >= 5
     user, turn = group[0]["user"], group[0]["turn"]
-    page = visit(report.write(run, [user]), f"#user={user}&turn={turn}")
+    page = visit(report.write_page(run, [user]), f"#user={user}&turn={turn}")
     table = page.locator("#person .turn[open] .sitting").filter(has_text=f"of turn {group[0]['about']}")
     assert table.locator("caption").inner_text() == f"{len(group)} jobs beside one another. Conflict rule: blind"
     for row, job in zip(table.locator("tbody tr").all(), group, strict=True):
@@ -70,7 +70,7 @@ def test_a_sitting_shows_what_each_job_read_and_wrote_and_what_the_conflict_rule
 
 def test_turns_with_such_jobs_can_be_picked(visit: Visit, run: Run) -> None:
     user = sittings(run)[0][0]["user"]
-    page = visit(report.write(run, [user]))
+    page = visit(report.write_page(run, [user]))
     page.locator("[data-filter=sittings]").click()
     assert turns_shown(page) == len({group[0]["turn"] for group in sittings(run) if group[0]["user"] == user})
 
@@ -89,7 +89,7 @@ def test_a_strategy_that_a_job_wrote_before_the_decision_is_named_by_its_text(ru
 def test_where_learning_takes_no_time_there_are_no_jobs_beside_one_another(visit: Visit, tmp_path: Path) -> None:
     lives = drawn(4, 20, 0.5)
     made = make_advice_run(tmp_path / "run", {"guardian": lives, "never": lives})
-    summary.write(made)
+    summary.write_summary(made)
     courses = [job[9] for user in purchases(made, "guardian", range(4), CAP).values() for job in user["jobs"]]
     assert courses == [None] * made.learning("guardian").num_rows
-    assert visit(report.write(made)).locator("[data-filter=sittings]").count() == 0
+    assert visit(report.write_page(made)).locator("[data-filter=sittings]").count() == 0

@@ -11,7 +11,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.counts.measure import Verdict
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report.sentences import Sentence
-from skg_bench.analysis.report.verdict import PROFILES, WEEKS, arms, findings, headline, words
+from skg_bench.analysis.report.verdict import PROFILES, WEEKS, arm_sentences, finding_sentences, headline, words
 from skg_bench.analysis.summary import Summary
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.synthetic import ARMS, World, make_run
@@ -19,7 +19,7 @@ from tests.analysis.synthetic import ARMS, World, make_run
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> Summary:
-    return summary.write(make_run(tmp_path_factory.mktemp("runs") / "run", users=12, weeks=4))
+    return summary.write_summary(make_run(tmp_path_factory.mktemp("runs") / "run", users=12, weeks=4))
 
 
 SIZES = {"mde_new": 0.01, "mde_rise": 0.01, "mde_fall": 0.02}
@@ -42,7 +42,7 @@ def _title(figures: Summary, arm: str = "skg", **values: Any) -> Sentence:
 
 
 def _effect(figures: Summary, **values: Any) -> Sentence:
-    return findings(_with(figures, "effects", "frozen", **values), "skg")[0]
+    return finding_sentences(_with(figures, "effects", "frozen", **values), "skg")[0]
 
 
 def test_an_arm_that_wins_is_said_to_win_with_its_interval(figures: Summary) -> None:
@@ -151,15 +151,15 @@ def test_each_arm_has_a_sentence_proven_ones_first_then_the_learner_and_what_was
     against = {arm: {"utility": replace(gap, verdict=verdict)} for arm, verdict in given.items()}
     levels = dict.fromkeys(given, figures.arms["skg"]) | {"never": figures.arms["never"]}
     shown = replace(figures, arms=levels, differences=against, changed=["wide"])
-    assert [arm for arm, _ in arms(shown)] == ["wide", "frozen", "skg", "narrow", "exact"]
-    assert [s.text for s in words(shown)[:5]] == [s.text for _, s in arms(shown)]
-    for arm, sentence in arms(shown):
+    assert [arm for arm, _ in arm_sentences(shown)] == ["wide", "frozen", "skg", "narrow", "exact"]
+    assert [s.text for s in words(shown)[:5]] == [s.text for _, s in arm_sentences(shown)]
+    for arm, sentence in arm_sentences(shown):
         assert f"`{arm}`" in sentence.marked
 
 
 def test_each_arm_is_called_by_its_own_name_in_all_that_is_said_of_it(figures: Summary) -> None:
     """Of `frozen` nothing may be said under the name of `skg`, but that it is its twin."""
-    told = [headline(figures, "frozen"), *findings(figures, "frozen")]
+    told = [headline(figures, "frozen"), *finding_sentences(figures, "frozen")]
     marked = [sentence.marked for sentence in told if sentence is not None]
     assert all("`frozen`" in text for text in marked)
     assert [text for text in marked if "`skg`" in text] == [text for text in marked if "learned after turn" in text]
@@ -188,7 +188,7 @@ def test_one_user_makes_no_claim(tmp_path_factory: pytest.TempPathFactory) -> No
     run = make_run(
         tmp_path_factory.mktemp("runs") / "run", users=1, weeks=2, arms={"a": World(), "never": ARMS["never"]}
     )
-    assert {s.tone for s in words(summary.write(run))} <= {"open", "plain"}
+    assert {s.tone for s in words(summary.write_summary(run))} <= {"open", "plain"}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_an_interval_has_two_ends() -> None:
 
 def test_of_advice_it_is_said_what_users_did_about_it_and_where_regret_comes_from(tmp_path: Path) -> None:
     drawn_arms = {"guardian": drawn(24, 20, 0.9), "never": drawn(24, 20, 0.3)}
-    content = summary.write(make_advice_run(tmp_path / "run", drawn_arms))
+    content = summary.write_summary(make_advice_run(tmp_path / "run", drawn_arms))
     sentences = [s.text for s in words(content)]
     text = " ".join(sentences)
     assert sentences[0].startswith("guardian serves its users better than never: ")

@@ -11,10 +11,10 @@ from playwright.sync_api import Page
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.report.arms import looks
-from skg_bench.analysis.report.typeset import shown
-from skg_bench.analysis.report.waterfall import WORDS, ArmLosses, panels
+from skg_bench.analysis.report.typeset import typeset_value
+from skg_bench.analysis.report.waterfall import LOSS_WORDS, ArmLosses, panels
 from skg_bench.analysis.summary import Summary
-from skg_bench.analysis.summary.figures import NOTHING
+from skg_bench.analysis.summary.figures import NO_FIGURE
 from skg_bench.analysis.summary.waterfall import ORDER
 from skg_bench.runfolder.run import Run
 
@@ -23,7 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def figures(run: Run) -> Summary:
-    return summary.read(run)
+    return summary.read_summary(run)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def parsed(panel: ArmLosses) -> ET.Element:
 
 
 def test_every_cause_is_in_words_for_the_reader() -> None:
-    assert set(WORDS) == set(ORDER)
+    assert set(LOSS_WORDS) == set(ORDER)
 
 
 def test_bars_hang_on_one_another_from_the_ceiling_down_to_what_was_reached(drawn: list[ArmLosses]) -> None:
@@ -63,18 +63,18 @@ def test_a_bars_width_is_its_loss(drawn: list[ArmLosses], figures: Summary) -> N
 def test_the_table_says_the_same_in_numbers(drawn: list[ArmLosses], figures: Summary) -> None:
     for panel in drawn:
         fall = figures.waterfall[panel.look.arm]
-        assert panel.reached == shown(figures.arms[panel.look.arm]["utility"].mean, "utility")
+        assert panel.reached == typeset_value(figures.arms[panel.look.arm]["utility"].mean, "utility")
         for cause, row in zip(ORDER, panel.rows, strict=True):
-            loss, against = fall.losses[cause], (fall.differences or {}).get(cause, NOTHING)
-            assert row.loss == shown(loss.mean, "utility")
-            assert row.turns == shown(loss.n_turns / figures.turns, "share")
-            assert row.difference == shown(against.mean, "utility", signed=True)
+            loss, against = fall.losses[cause], (fall.differences or {}).get(cause, NO_FIGURE)
+            assert row.loss == typeset_value(loss.mean, "utility")
+            assert row.turns == typeset_value(loss.n_turns / figures.turns, "share")
+            assert row.difference == typeset_value(against.mean, "utility", signed=True)
 
 
 def test_the_drawing_is_said_for_those_who_do_not_see_it(drawn: list[ArmLosses]) -> None:
     description = parsed(drawn[0]).attrib["aria-label"]
     assert description.startswith("skg: from 1.000 to ")
-    assert all(label in description for label, _ in WORDS.values())
+    assert all(label in description for label, _ in LOSS_WORDS.values())
 
 
 def test_the_learner_is_shown_first_and_any_arm_can_be_chosen(visit: Callable[..., Page], page_path: Path) -> None:

@@ -11,7 +11,7 @@ from skg_bench.core.grid import I16, I32, quantise
 from skg_bench.core.shared import shared_book
 from skg_bench.engine.vectors import Pinned
 from skg_bench.router.maxsim import MaxSim
-from skg_bench.router.shared.index import Index, Kind, build, load
+from skg_bench.router.shared.index import Index, Kind, build_index, load_index
 from skg_bench.router.shared.route import SharedMaxSim
 from tests.core import samples
 
@@ -35,7 +35,7 @@ def skill() -> I32:
 
 @pytest.fixture(scope="module", params=KINDS)
 def index(request: pytest.FixtureRequest, vectors: I16, skill: I32) -> Index:
-    return build(vectors[:E], skill, request.param)
+    return build_index(vectors[:E], skill, request.param)
 
 
 def exact(vectors: I16, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -67,7 +67,7 @@ def test_a_flat_index_finds_all_of_the_nearest_and_the_others_most(index: Index,
 @pytest.mark.req("K06")
 def test_a_saved_index_comes_back_and_finds_the_same(index: Index, vectors: I16, tmp_path: Path) -> None:
     index.save(tmp_path / "book")
-    again = load(tmp_path / "book")
+    again = load_index(tmp_path / "book")
     assert (again.kind, again.dimensions) == (index.kind, D)
     for array, other in zip(index.search(vectors[E:], 5), again.search(vectors[E:], 5), strict=True):
         assert np.array_equal(array, other)
@@ -75,27 +75,27 @@ def test_a_saved_index_comes_back_and_finds_the_same(index: Index, vectors: I16,
 
 @pytest.mark.parametrize("file", ["index.faiss", "skill.npy", "index.json"])
 def test_files_that_changed_are_refused(file: str, vectors: I16, skill: I32, tmp_path: Path) -> None:
-    build(vectors[:100], skill[:100], "flat").save(tmp_path)
+    build_index(vectors[:100], skill[:100], "flat").save(tmp_path)
     content = bytearray((tmp_path / file).read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / file).write_bytes(content)
     with pytest.raises(UsageError, match="build"):
-        load(tmp_path)
+        load_index(tmp_path)
     with pytest.raises(UsageError, match="holds no index"):
-        load(tmp_path / "nowhere")
+        load_index(tmp_path / "nowhere")
 
 
 def test_a_description_of_another_index_is_refused(vectors: I16, skill: I32, tmp_path: Path) -> None:
-    build(vectors[:100], skill[:100], "flat").save(tmp_path)
+    build_index(vectors[:100], skill[:100], "flat").save(tmp_path)
     description = json.loads((tmp_path / "index.json").read_text())
     (tmp_path / "index.json").write_text(json.dumps(description | {"dimensions": 128}))
     with pytest.raises(UsageError, match="says 100 examples of 128 dimensions, the files hold 100 of 384"):
-        load(tmp_path)
+        load_index(tmp_path)
 
 
 def test_an_index_holds_no_pickle(vectors: I16, skill: I32, tmp_path: Path) -> None:
     np.save(tmp_path / "evil.npy", np.array([print], dtype=object), allow_pickle=True)
-    build(vectors[:100], skill[:100], "flat").save(tmp_path)
+    build_index(vectors[:100], skill[:100], "flat").save(tmp_path)
     description = json.loads((tmp_path / "index.json").read_text())
     (tmp_path / "evil.npy").rename(tmp_path / "skill.npy")
     from skg_bench.router.shared.index import _digest
@@ -103,12 +103,12 @@ def test_an_index_holds_no_pickle(vectors: I16, skill: I32, tmp_path: Path) -> N
     description["blake2b"]["skill.npy"] = _digest(tmp_path / "skill.npy")
     (tmp_path / "index.json").write_text(json.dumps(description))
     with pytest.raises(UsageError, match="nothing is unpickled"):
-        load(tmp_path)
+        load_index(tmp_path)
 
 
 def test_fewer_examples_than_wanted_leave_the_rest_empty(vectors: I16) -> None:
     for kind in KINDS:
-        small = build(vectors[:3], np.array([4, 2, 4], np.int32), kind)
+        small = build_index(vectors[:3], np.array([4, 2, 4], np.int32), kind)
         example, dots = small.search(vectors[E : E + 5], 6)
         assert (example[:, 3:] == -1).all()
         assert (dots[:, 3:] == 0).all()
@@ -117,33 +117,33 @@ def test_fewer_examples_than_wanted_leave_the_rest_empty(vectors: I16) -> None:
 
 def test_equal_examples_are_ordered_by_skill_and_then_by_place(vectors: I16) -> None:
     same = np.repeat(vectors[:1], 4, axis=0)
-    example, _ = build(same, np.array([3, 1, 3, 0], np.int32), "flat").search(vectors[:1], 4)
+    example, _ = build_index(same, np.array([3, 1, 3, 0], np.int32), "flat").search(vectors[:1], 4)
     assert example.tolist() == [[3, 1, 0, 2]]
 
 
 def test_an_index_of_other_dimensions_and_settings_without_sense_are_refused(vectors: I16, skill: I32) -> None:
-    small = build(vectors[:100], skill[:100], "flat")
+    small = build_index(vectors[:100], skill[:100], "flat")
     with pytest.raises(UsageError, match=r"messages of shape \(2, 128\) in an index of 384 dimensions"):
         small.search(vectors[:2, :128], 1)
     with pytest.raises(UsageError, match="one vector and skill an example"):
-        build(vectors[:0], skill[:0], "flat")
+        build_index(vectors[:0], skill[:0], "flat")
     with pytest.raises(UsageError, match="float64; an index takes int16 on the grid"):
-        build(np.full((3, 4), np.nan), skill[:3], "flat")
+        build_index(np.full((3, 4), np.nan), skill[:3], "flat")
     with pytest.raises(UsageError, match="kind='annoy', valid are flat, hnsw, ivf"):
-        build(vectors[:9], skill[:9], "annoy")  # type: ignore[arg-type]
+        build_index(vectors[:9], skill[:9], "annoy")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="links=0, probes=0 must be at least 1"):
-        build(vectors[:9], skill[:9], "hnsw", links=0, probes=0)
+        build_index(vectors[:9], skill[:9], "hnsw", links=0, probes=0)
     with pytest.raises(UsageError, match="lists=50 is too many for 100 examples; at most 2"):
-        build(vectors[:100], skill[:100], "ivf", lists=50)
+        build_index(vectors[:100], skill[:100], "ivf", lists=50)
 
 
 def test_a_gpu_that_is_not_there_is_an_error(vectors: I16, skill: I32) -> None:
     with pytest.raises(UsageError, match="hnsw index does not run on a GPU"):
-        build(vectors[:100], skill[:100], "hnsw").on_gpu()
+        build_index(vectors[:100], skill[:100], "hnsw").on_gpu()
     if getattr(faiss, "get_num_gpus", int)():
         pytest.skip("this machine has one")
     with pytest.raises(UsageError, match="no GPU that FAISS can use"):
-        build(vectors[:100], skill[:100], "flat").on_gpu()
+        build_index(vectors[:100], skill[:100], "flat").on_gpu()
 
 
 # ----------------------------------------------------------------------------------------------------- routing
@@ -156,10 +156,10 @@ def test_with_a_flat_index_and_all_neighbours_it_is_maxsim_to_the_bit(vectors: I
     books = shared_book(vectors, example, dense, 40)
     query = samples.query(text, Pinned(vectors, example), books)
     expected = MaxSim(5).route(query, books)
-    made = SharedMaxSim(build(vectors[:E], dense, "flat"), vectors, 5, E).route(query, books)
+    made = SharedMaxSim(build_index(vectors[:E], dense, "flat"), vectors, 5, E).route(query, books)
     assert np.array_equal(made.skill, expected.skill)
     assert np.array_equal(made.similarity, expected.similarity)
-    near = SharedMaxSim(build(vectors[:E], dense, "hnsw"), vectors, 5, 50).route(query, books)
+    near = SharedMaxSim(build_index(vectors[:E], dense, "hnsw"), vectors, 5, 50).route(query, books)
     assert np.mean(near.skill[:, 0] == expected.skill[:, 0]) > 0.9
 
 
@@ -169,7 +169,7 @@ def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16,
     example = np.arange(E, dtype=np.int32)
     books = shared_book(vectors, example, skill, 8)
     query = samples.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example), books)
-    router = SharedMaxSim(build(vectors[:E], skill, "flat"), vectors, 3, 500)
+    router = SharedMaxSim(build_index(vectors[:E], skill, "flat"), vectors, 3, 500)
     first = router.route(query, books).skill[:, 0]
     without = router.route(query, replace(books, active=np.arange(SKILLS) != first[:, None]))
     assert not (without.skill == first[:, None]).any()

@@ -17,7 +17,10 @@ USERS = [5, 1, 2, 4, 270]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Feedback of five users in two shards; a torn shard of updates; an arm without turns."""
-    save(tmp_path, {"schema": schema.VERSION, "arms": ["skg", "skg2", "idle"], "config": {"seed": 3}, "users": 271})
+    save(
+        tmp_path,
+        {"schema": schema.SCHEMA_VERSION, "arms": ["skg", "skg2", "idle"], "config": {"seed": 3}, "users": 271},
+    )
     for arm, users in (("skg", USERS), ("skg2", [9])):
         n = len(users)
         rows = {f.name: [0] * 2 * n for f in schema.FEEDBACK} | {
@@ -32,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 _KINDS = {
-    "turns": schema.turns(3), "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING,
+    "turns": schema.turns(3), "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING_LOG,
 }  # fmt: skip
 
 
@@ -90,7 +93,7 @@ def test_of_an_unfinished_run_what_is_there_is_read(folder: Path) -> None:
     ("text", "says"),
     [
         ("{", "no whole JSON"),
-        ('{"schema": 99}', f"schema version 99, this is version {schema.VERSION}"),
+        ('{"schema": 99}', f"schema version 99, this is version {schema.SCHEMA_VERSION}"),
         ("{}", "schema version None"),
     ],
 )
@@ -124,9 +127,9 @@ def test_an_identity_that_the_configuration_does_not_give_is_refused(folder: Pat
         "code": "",
         "beside": [],
     }
-    manifest.write(folder, {**content, "identity": manifest.identity_of(content)})
+    manifest.write_manifest(folder, {**content, "identity": manifest.identity_of(content)})
     assert Run(folder).arms
-    manifest.write(folder, {**content, "identity": "0" * 64})
+    manifest.write_manifest(folder, {**content, "identity": "0" * 64})
     with pytest.raises(UsageError, match="an identity that its configuration, data and code do not give"):
         Run(folder)
 

@@ -43,7 +43,7 @@ def test_truth_columns_are_marked_and_no_other() -> None:
     truth = [f.name for f in TURNS if f.metadata[b"truth"] == b"yes"]
     answers = ["skill_correct", "answer_correct", "cause", "intent", "request_type", "answerable", "used_up"]
     assert truth == [*answers, "same_intent"]
-    for log in (schema.UPDATES, schema.FEEDBACK, schema.LEARNING):
+    for log in (schema.UPDATES, schema.FEEDBACK, schema.LEARNING_LOG):
         assert not [f.name for f in log if f.metadata[b"truth"] == b"yes"]
 
 
@@ -57,8 +57,8 @@ def test_an_outcome_has_its_columns_in_its_domain_only() -> None:
 
 
 def test_every_log_carries_the_version() -> None:
-    for log in (TURNS, schema.UPDATES, schema.FEEDBACK, schema.LEARNING):
-        assert log.metadata[b"skg_bench_schema"] == str(schema.VERSION).encode()
+    for log in (TURNS, schema.UPDATES, schema.FEEDBACK, schema.LEARNING_LOG):
+        assert log.metadata[b"skg_bench_schema"] == str(schema.SCHEMA_VERSION).encode()
 
 
 def test_places_are_lists_as_long_as_the_shortlist() -> None:

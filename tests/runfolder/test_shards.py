@@ -32,7 +32,7 @@ def logs(table: pa.Table, updates: pa.Table | None = None) -> Callable[[shards.L
     """With empty logs beside."""
     made: dict[shards.LogName, pa.Table] = {
         "turns": table, "updates": schema.UPDATES.empty_table() if updates is None else updates,
-        "feedback": schema.FEEDBACK.empty_table(), "learning": schema.LEARNING.empty_table(),
+        "feedback": schema.FEEDBACK.empty_table(), "learning": schema.LEARNING_LOG.empty_table(),
     }  # fmt: skip
     return made.__getitem__
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     """A shard of two users."""
     for log in shards.LOGS:
         (tmp_path / log).mkdir()
-    shards.write(tmp_path, RUN, "skg", 0, logs(turns([0, 1], ["b", "a"])))
+    shards.write_shard(tmp_path, RUN, "skg", 0, logs(turns([0, 1], ["b", "a"])))
     return tmp_path
 
 
@@ -96,8 +96,8 @@ def test_a_lost_file_is_found(folder: Path, log: shards.LogName) -> None:
 
 
 def test_a_file_of_another_place_is_found(folder: Path) -> None:
-    shards.write(folder, "another run", "frozen", 0, logs(turns([0, 1], ["b", "c"])))
-    shards.write(folder, RUN, "skg", 1, logs(turns([256], ["b"])))
+    shards.write_shard(folder, "another run", "frozen", 0, logs(turns([0, 1], ["b", "c"])))
+    shards.write_shard(folder, RUN, "skg", 1, logs(turns([256], ["b"])))
     assert "belongs to another run" in shards.fault(folder, RUN, "frozen", 0)
     shutil.copy(shards.path(folder, "turns", "skg", 1), shards.path(folder, "turns", "skg", 0))
     assert "belongs to turns of arm 'skg', shard 1" in shards.fault(folder, RUN, "skg", 0)
@@ -107,7 +107,7 @@ def test_a_log_of_the_same_place_that_belongs_to_other_turns_is_found(folder: Pa
     rows = {f.name: pa.nulls(1, f.type) for f in schema.UPDATES} | {"user": [1], "turn": [0]}
     updates = pa.table(rows, schema=pa.schema([f.with_nullable(True) for f in schema.UPDATES]))
     before = shards.path(folder, "updates", "skg", 0).read_bytes()
-    shards.write(folder, RUN, "skg", 0, logs(turns([0, 1], ["b", "a"]), updates))
+    shards.write_shard(folder, RUN, "skg", 0, logs(turns([0, 1], ["b", "a"]), updates))
     shards.path(folder, "updates", "skg", 0).write_bytes(before)
     assert "does not belong to the turns beside it" in shards.fault(folder, RUN, "skg", 0)
 
@@ -115,7 +115,7 @@ def test_a_log_of_the_same_place_that_belongs_to_other_turns_is_found(folder: Pa
 def test_a_folder_that_is_gone_is_not_made_again(folder: Path) -> None:
     folder.rename(folder.with_name("moved"))
     with pytest.raises(FileNotFoundError):
-        shards.write(folder, RUN, "skg", 1, logs(turns([256], ["b"])))
+        shards.write_shard(folder, RUN, "skg", 1, logs(turns([256], ["b"])))
     assert not folder.exists()
 
 

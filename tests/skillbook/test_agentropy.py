@@ -12,7 +12,15 @@ import pytest
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.agentropy import FIELDS, TABLE, AgentropyIndex, read, read_fvecs, write, write_fvecs
+from skg_bench.skillbook.agentropy import (
+    AGENTROPY_FIELDS,
+    TABLE,
+    AgentropyIndex,
+    read_agentropy,
+    read_fvecs,
+    write_agentropy,
+    write_fvecs,
+)
 from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
 
 MONDAY = datetime(2026, 1, 5)
@@ -42,8 +50,8 @@ def index() -> AgentropyIndex:
 @pytest.mark.req("K21")
 def test_what_is_written_is_read_back_equal(tmp_path: Path) -> None:
     before = index()
-    write(tmp_path, before, MONDAY)
-    after = read(tmp_path, MONDAY)
+    write_agentropy(tmp_path, before, MONDAY)
+    after = read_agentropy(tmp_path, MONDAY)
     assert after.book == before.book
     assert after.book.hash == before.book.hash
     assert after.answers == before.answers
@@ -54,11 +62,11 @@ def test_what_is_written_is_read_back_equal(tmp_path: Path) -> None:
 
 @pytest.mark.req("K12", "K13", "K14")
 def test_lines_have_the_papers_fields(tmp_path: Path) -> None:
-    write(tmp_path, index(), MONDAY)
+    write_agentropy(tmp_path, index(), MONDAY)
     skills = [json.loads(line) for line in (tmp_path / "skills.jsonl").read_text("utf-8").splitlines()]
     assert [skill["name"] for skill in skills] == ["brew-tea", "x"]  # the archived one is not served
-    assert set(FIELDS) < set(skills[0])
-    tea = {name: skills[0][name] for name in FIELDS}
+    assert set(AGENTROPY_FIELDS) < set(skills[0])
+    tea = {name: skills[0][name] for name in AGENTROPY_FIELDS}
     assert tea == {
         "name": "brew-tea", "prompt": "how long does tea steep", "embedding_count": 2, "success_rate": 0.0,
         "examples": [{"message": "how long does tea steep", "answer": "Four minutes."},
@@ -70,13 +78,13 @@ def test_lines_have_the_papers_fields(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_others_is_read_as_far_as_the_papers_fields_go(tmp_path: Path) -> None:
-    write(tmp_path, index(), MONDAY)
+    write_agentropy(tmp_path, index(), MONDAY)
     (tmp_path / "skg_bench.json").unlink()
     lines = [json.loads(line) for line in (tmp_path / "skills.jsonl").read_text("utf-8").splitlines()]
-    plain = [{name: line[name] for name in FIELDS} for line in lines]
+    plain = [{name: line[name] for name in AGENTROPY_FIELDS} for line in lines]
     plain[1]["last_updated"] = None
     (tmp_path / "skills.jsonl").write_text("".join(json.dumps(line) + "\n" for line in plain), "utf-8")
-    skills = read(tmp_path, MONDAY).book.skills
+    skills = read_agentropy(tmp_path, MONDAY).book.skills
     assert [(s.id, s.name, s.examples) for s in skills] == [
         (0, "brew-tea", ("how long does tea steep", "tea time")), (1, "x", ("y\nz",)),
     ]  # fmt: skip
@@ -85,14 +93,14 @@ def test_a_folder_of_others_is_read_as_far_as_the_papers_fields_go(tmp_path: Pat
 
 @pytest.mark.req("K21")
 def test_a_pickled_model_is_never_opened(tmp_path: Path) -> None:
-    write(tmp_path, index(), MONDAY)
+    write_agentropy(tmp_path, index(), MONDAY)
 
     class Trap:
         def __reduce__(self) -> Any:
             return (Path.touch, (tmp_path / "sprung",))
 
     (tmp_path / "rerank-model.pkl").write_bytes(pickle.dumps(Trap()))
-    read(tmp_path, MONDAY)
+    read_agentropy(tmp_path, MONDAY)
     assert not (tmp_path / "sprung").exists()
 
 
@@ -108,10 +116,10 @@ def test_fvecs_are_a_length_and_so_many_floats_each_time(tmp_path: Path) -> None
     struct.pack("<iff", 2, 1, 2) + b"\x00", struct.pack("<iffiff", 2, 1, 2, 3, 3, 4), struct.pack("<if", -1, 0),
 ])  # fmt: skip
 def test_torn_vectors_and_vectors_of_other_lengths_are_refused(tmp_path: Path, raw: bytes) -> None:
-    write(tmp_path, index(), MONDAY)
+    write_agentropy(tmp_path, index(), MONDAY)
     (tmp_path / "embeddings.fvecs").write_bytes(raw)
     with pytest.raises(UsageError, match="is torn, or its vectors are not all of"):
-        read(tmp_path, MONDAY)
+        read_agentropy(tmp_path, MONDAY)
 
 
 @pytest.mark.parametrize(("file", "change", "message"), [
@@ -124,26 +132,26 @@ def test_torn_vectors_and_vectors_of_other_lengths_are_refused(tmp_path: Path, r
     ("skg_bench.json", b"{", "is no whole JSON"),
 ])  # fmt: skip
 def test_a_damaged_folder_is_refused_with_the_place(tmp_path: Path, file: str, change: bytes, message: str) -> None:
-    write(tmp_path, index(), MONDAY)
+    write_agentropy(tmp_path, index(), MONDAY)
     (tmp_path / file).write_bytes(change)
     with pytest.raises(UsageError, match=message):
-        read(tmp_path, MONDAY)
+        read_agentropy(tmp_path, MONDAY)
 
 
 @pytest.mark.parametrize("file", ["skills.jsonl", "embeddings.fvecs", "signals.jsonl"])
 def test_a_missing_file_is_named(tmp_path: Path, file: str) -> None:
-    write(tmp_path, index(), MONDAY)
+    write_agentropy(tmp_path, index(), MONDAY)
     (tmp_path / file).unlink()
     with pytest.raises(UsageError, match=f"{file} is missing"):
-        read(tmp_path, MONDAY)
+        read_agentropy(tmp_path, MONDAY)
 
 
 def test_a_skill_of_another_form_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, index(), MONDAY)
+    write_agentropy(tmp_path, index(), MONDAY)
     lines = (tmp_path / "skills.jsonl").read_text("utf-8").replace('"message": "tea time"', '"text": "tea time"')
     (tmp_path / "skills.jsonl").write_text(lines, "utf-8")
     with pytest.raises(UsageError, match="skill 1 is not of its form"):
-        read(tmp_path, MONDAY)
+        read_agentropy(tmp_path, MONDAY)
 
 
 def test_a_strategy_is_written_with_what_it_says_and_with_a_share_of_success(tmp_path: Path) -> None:
@@ -157,11 +165,11 @@ def test_a_strategy_is_written_with_what_it_says_and_with_a_share_of_success(tmp
     ):
         book = apply(book, batch)
     assert [(skill.ok, skill.uses) for skill in book.skills] == [(2, 1), (0, 0)]
-    write(tmp_path, AgentropyIndex(book, ((), ()), np.zeros((0, 0), np.float32), ()), MONDAY)
+    write_agentropy(tmp_path, AgentropyIndex(book, ((), ()), np.zeros((0, 0), np.float32), ()), MONDAY)
     lines = [json.loads(line) for line in (tmp_path / "skills.jsonl").read_text("utf-8").splitlines()]
     assert [line["success_rate"] for line in lines] == [1.0, 0.0]
     assert [line["prompt"] for line in lines] == ["wait a day\n\nwanting fades", "alone"]
-    assert read(tmp_path, MONDAY).book == book
+    assert read_agentropy(tmp_path, MONDAY).book == book
 
 
 @pytest.mark.parametrize(
@@ -179,11 +187,11 @@ def test_a_strategy_is_written_with_what_it_says_and_with_a_share_of_success(tmp
 def test_a_rate_that_is_no_share_and_an_empty_prompt_are_refused(
     field: str, value: Any, message: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, index(), MONDAY)
+    write_agentropy(tmp_path, index(), MONDAY)
     file = tmp_path / "skills.jsonl"
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     lines[1][field] = value
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     with pytest.raises(UsageError) as error:
-        read(tmp_path, MONDAY)
+        read_agentropy(tmp_path, MONDAY)
     assert f"skills.jsonl: skill 2: {message}" in str(error.value)

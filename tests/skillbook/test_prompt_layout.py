@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.content import Content
-from skg_bench.skillbook.prompt_layout import block, fitting, frame, ordered, shown_id, sizes
+from skg_bench.skillbook.prompt_layout import block_sizes, fitting, frame_size, ordered, shown_id, skill_block
 
 CONTENTS = [
     Content("context", "Do you really need this?"),
@@ -24,9 +24,9 @@ CONTENTS = [
 )  # fmt: skip
 def test_a_block_has_the_size_that_is_counted(which: int, skill: int, counters: tuple[int, int, int]) -> None:
     content = CONTENTS[which]
-    arrays = [np.array([[n]]) for n in (frame(content), skill)]
-    size = sizes(*arrays, *(np.array([[n]], np.int32) for n in counters))
-    assert size.tolist() == [[len(block(shown_id(content.section, skill), content, *counters))]]
+    arrays = [np.array([[n]]) for n in (frame_size(content), skill)]
+    size = block_sizes(*arrays, *(np.array([[n]], np.int32) for n in counters))
+    assert size.tolist() == [[len(skill_block(shown_id(content.section, skill), content, *counters))]]
 
 
 @pytest.mark.req("P14")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.skillbook.ace.book import COUNTERS, AceBook, Era
-from skg_bench.skillbook.ace.changes import SAYS, Change, commit
+from skg_bench.skillbook.ace.changes import SETTABLE, Change, commit
 from skg_bench.skillbook.rebase import Rebased, rebase, replayed
 
 NOW = "2026-01-05T09:00:00+00:00"
@@ -188,10 +188,10 @@ def check(now: AceBook, read: AceBook, result: Rebased) -> None:
             assert change.type == "ADD"
             assert skill.active
             assert twin not in read.skills
-            assert all(getattr(skill, name) == change.values[name] for name in SAYS[now.era])
+            assert all(getattr(skill, name) == change.values[name] for name in SETTABLE[now.era])
         elif fate == "aside":
             assert change.type == "UPDATE"
-            assert any(getattr(now.skills[key], name) != getattr(read.skills[key], name) for name in SAYS[now.era])
+            assert any(getattr(now.skills[key], name) != getattr(read.skills[key], name) for name in SETTABLE[now.era])
         elif fate == "misdirected":
             assert change.type != "ADD"
             assert key not in now.skills or not now.skills[key].active

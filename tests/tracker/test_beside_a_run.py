@@ -31,7 +31,7 @@ def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
     else:
         server.fail(failure, after=0 if failure == "refuse" else 1)
     described, output = list[float](), list[str]()
-    describe = launch.describe
+    describe = launch.write_outputs
 
     def timed(out: Path, reached: Callable[[Stage], None]) -> Run:
         try:
@@ -39,7 +39,7 @@ def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
         finally:
             described.append(monotonic())
 
-    monkeypatch.setattr(launch, "describe", timed)
+    monkeypatch.setattr(launch, "write_outputs", timed)
     words = [*SMALL, f"out={tmp_path / 'run'}", "tracker=opik", f"tracker.url={server.url}", "tracker.users=null"]
     run = launch.start(launch.prepare(compose(words)), None, output.append)
     assert failure is None or monotonic() - described[0] < 5.0

@@ -59,14 +59,14 @@ def arms(folder: Path, run: Run) -> Counter[str]:
 def test_a_run_that_ends_while_its_database_is_made_leaves_it_usable_and_says_how_to_deliver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    describe = launch.describe
+    describe = launch.write_outputs
 
     def ends_early(out: Path, reached: Callable[[Stage], None]) -> Run:
         run = describe(out, reached)
         wait_until_migrating(tmp_path)
         return run
 
-    monkeypatch.setattr(launch, "describe", ends_early)
+    monkeypatch.setattr(launch, "write_outputs", ends_early)
     monkeypatch.setattr(tracking, "WAIT", 0.0)
     said = list[str]()
     run = launch.start(

@@ -28,7 +28,7 @@ def recorded(run: Run) -> Run:
 
 @pytest.mark.req("P06")
 def test_every_turn_and_every_learning_step_of_every_arm_is_a_trace_with_a_key_of_its_own(run: Run) -> None:
-    path, count = events.write(run, None, None)
+    path, count = events.write_events(run, None, None)
     traces = lines(path)
     assert len(traces) == count == len({event["key"] for event in traces})
     traced = Counter((t["metadata"]["arm"], t["name"]) for t in (event["trace"] for event in traces))
@@ -41,7 +41,7 @@ def test_every_turn_and_every_learning_step_of_every_arm_is_a_trace_with_a_key_o
 
 @pytest.mark.req("P38")
 def test_a_learning_step_lists_its_operations_and_the_skills_before_and_after(run: Run) -> None:
-    path, _ = events.write(run, None, None)
+    path, _ = events.write_events(run, None, None)
     traces = [event["trace"] for event in lines(path)]
     steps = [trace for trace in traces if trace["name"] == learning.UPDATE]
     listed = [(t["metadata"]["user"], t["metadata"]["turn"], o["op"], o["skill"], o["reason"], o["source_turn"])
@@ -60,14 +60,14 @@ def test_a_learning_step_lists_its_operations_and_the_skills_before_and_after(ru
 
 
 def test_the_same_choice_gives_the_same_bytes_and_fewer_users_are_among_more(run: Run) -> None:
-    path, _ = events.write(run, 2, None)
+    path, _ = events.write_events(run, 2, None)
     before = path.read_bytes()
-    events.write(run, None, None)
+    events.write_events(run, None, None)
     assert len(path.read_bytes()) > len(before)
-    events.write(run, 2, None)
+    events.write_events(run, 2, None)
     assert path.read_bytes() == before
     assert {path.name for path in run.path.glob("*events*")} == {"events.jsonl"}
-    some = [set(events.sample(run, n).tolist()) for n in (1, 2, 3, None)]
+    some = [set(events.traced_users(run, n).tolist()) for n in (1, 2, 3, None)]
     assert [len(sample) for sample in some] == [1, 2, 3, 6]
     assert some[0] < some[1] < some[2] < some[3]
     assert {e["trace"]["metadata"]["user"] for e in lines(path)} == some[1]
@@ -75,17 +75,17 @@ def test_the_same_choice_gives_the_same_bytes_and_fewer_users_are_among_more(run
 
 def test_what_people_said_is_hashed_unless_a_corpus_said_it(run: Run) -> None:
     spoken = set(run.turns("skg")["message"].to_pylist()) | set(run.updates("skg")["name"].to_pylist()) - {None}
-    clear = events.write(run, None, None)[0].read_text("utf-8")
+    clear = events.write_events(run, None, None)[0].read_text("utf-8")
     assert sum(json.dumps(text, ensure_ascii=False) in clear for text in spoken) == len(spoken)
-    hashed = events.write(run, None, "hash")[0].read_text("utf-8")
+    hashed = events.write_events(run, None, "hash")[0].read_text("utf-8")
     assert not [text for text in spoken if json.dumps(text, ensure_ascii=False) in hashed]
     pairs = set(zip(MESSAGES.findall(clear), MESSAGES.findall(hashed), strict=True))
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}) > 100  # equal texts stay equal
     history = recorded(run)
-    unasked = events.write(history, None, None)[0].read_text("utf-8")
-    assert unasked == events.write(history, None, "hash")[0].read_text("utf-8")
+    unasked = events.write_events(history, None, None)[0].read_text("utf-8")
+    assert unasked == events.write_events(history, None, "hash")[0].read_text("utf-8")
     assert not [text for text in spoken if json.dumps(text, ensure_ascii=False) in unasked]
-    full = events.write(history, None, "full")[0].read_text("utf-8")
+    full = events.write_events(history, None, "full")[0].read_text("utf-8")
     assert MESSAGES.findall(full) == MESSAGES.findall(clear)
 
 
@@ -93,7 +93,7 @@ def test_what_people_said_is_hashed_unless_a_corpus_said_it(run: Run) -> None:
 def test_a_learning_job_is_a_trace_with_its_reflection_its_result_and_its_cost(tmp_path: Path) -> None:
     arms = "arms={model: [curator=reflecting], never: [policy=never, curator=none]}"
     run = skg_bench.run(["workers=1", "users=3", "weeks=1", arms, f"out={tmp_path / 'run'}", "serving=prompted"])
-    clear = [event["trace"] for event in lines(events.write(run, None, None)[0])]
+    clear = [event["trace"] for event in lines(events.write_events(run, None, None)[0])]
     jobs = [trace for trace in clear if trace["name"] == learning.REFLECTION]
     logged = run.learning("model").to_pylist()
     assert len(jobs) == len(logged) > 10
@@ -108,9 +108,9 @@ def test_a_learning_job_is_a_trace_with_its_reflection_its_result_and_its_cost(t
     named = [(step["user"], step["turn"], job["about"], job["version_written"])
              for step in steps for job in step.get("jobs", ())]  # fmt: skip
     assert named == [tuple(row[name] for name in ("user", "turn", "about", "version_written")) for row in logged]
-    keys = [event["key"] for event in lines(run.path / events.FILE)]
+    keys = [event["key"] for event in lines(run.path / events.EVENTS_FILE)]
     assert len(set(keys)) == len(keys)
-    hidden = events.write(run, None, "hash")[0].read_text("utf-8")
+    hidden = events.write_events(run, None, "hash")[0].read_text("utf-8")
     assert not any(json.loads(row["reflection"])["analysis"] in hidden for row in logged)
     assert not any(message in hidden for message in {row["message"] for row in run.turns("model").to_pylist()})
 
@@ -125,7 +125,9 @@ def test_two_evenings_are_found_by_the_names_of_their_traces_and_the_change_betw
         Purchase("auto_approved", "analyst", day=5.0, message="coffee, $4, in the morning"),
     ]
     run = make_advice_run(tmp_path / "run", {"guardian": [life], "never": [life]})
-    traces = [e["trace"] for e in lines(events.write(run, None, None)[0]) if e["trace"]["thread_id"] == "guardian/u0"]
+    traces = [
+        e["trace"] for e in lines(events.write_events(run, None, None)[0]) if e["trace"]["thread_id"] == "guardian/u0"
+    ]
 
     def named(name: str) -> dict[str, Any]:
         (trace,) = [trace for trace in traces if trace["name"] == name]
@@ -157,7 +159,7 @@ def test_two_evenings_are_found_by_the_names_of_their_traces_and_the_change_betw
 def test_every_job_of_advice_has_a_trace_of_each_kind_that_applies(tmp_path: Path) -> None:
     arms = {"guardian": drawn(6, 20, 0.8), "never": drawn(6, 20, 0.2)}
     run = make_advice_run(tmp_path / "run", arms)
-    traces = [event["trace"] for event in lines(events.write(run, None, None)[0])]
+    traces = [event["trace"] for event in lines(events.write_events(run, None, None)[0])]
     for arm in run.arms:
         jobs = run.learning(arm).to_pylist()
         counted = Counter(t["name"] for t in traces if t["metadata"]["arm"] == arm)
@@ -193,7 +195,7 @@ def test_every_past_skillbook_is_rebuilt_from_the_traces_alone(run: Run, tmp_pat
     if advice:
         run = make_advice_run(tmp_path / "advice", {"guardian": drawn(5, 20, 0.8), "never": drawn(5, 20, 0.2)})
     arm = run.arms[0]
-    traces = [event["trace"] for event in lines(events.write(run, None, "full")[0])]
+    traces = [event["trace"] for event in lines(events.write_events(run, None, "full")[0])]
     books = 0
     for user in range(run.manifest["users"]):
         rows = rebuilt([trace for trace in traces if trace["thread_id"] == f"{arm}/u{user}"])
@@ -215,6 +217,6 @@ def test_no_number_is_one_that_json_does_not_have(run: Run, monkeypatch: pytest.
             return [{**row, "skill_score": float("nan"), "max_sim": float("inf")} for row in self.rows]
 
     monkeypatch.setattr(Run, "turns", lambda *given: Holes(read(*given).to_pylist()))
-    path, _ = events.write(run, 1, None)
+    path, _ = events.write_events(run, 1, None)
     assert {e["trace"]["metadata"]["skill_score"] for e in lines(path) if e["trace"]["name"] == "turn"} == {None}
     assert "NaN" not in path.read_text("utf-8")

@@ -26,7 +26,7 @@ def keys(server: Server) -> Counter[int]:
 
 
 def expected(run: Run) -> set[int]:
-    return {int(event["key"], 16) for event in lines(run.path / events.FILE)}
+    return {int(event["key"], 16) for event in lines(run.path / events.EVENTS_FILE)}
 
 
 @given(st.integers(0, 1 << 47), st.integers(0, 2_000_000), st.integers(0, (1 << 62) - 1))
@@ -52,7 +52,7 @@ def test_all_events_pass_the_contract_and_are_read_back(run: Run, server: Server
     assert line == f"opik: {count} traces in project {project} at {server.url} ({count} of them new)"
     sent = [{key: value for key, value in trace.items() if key not in ("id", "project_name")}
             for trace in server.traces.values()]  # fmt: skip
-    assert sent == [event["trace"] for event in lines(run.path / events.FILE)]
+    assert sent == [event["trace"] for event in lines(run.path / events.EVENTS_FILE)]
 
 
 @pytest.mark.parametrize("most", [10_000, 500])

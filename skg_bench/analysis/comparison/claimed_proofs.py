@@ -24,7 +24,7 @@ from skg_bench.runfolder.run import Run
 LOOK = 5  # interactions that are looked at together: the article's "after 5 interactions"
 LOOKS = 3  # the first five, the next five, and the last five
 WITHIN = 18  # a user's first triggers, in which a pair is looked for; about four weeks of conf/simulator/guardian.yaml
-LEAST = 2  # users with an interval
+LEAST_WITH_INTERVAL = 2  # users with an interval
 _COLUMNS = list(dict.fromkeys([*ADVICE_COLUMNS, *PAID_COLUMNS, "skill", "book_size", "request_type"]))
 _SHARE = (0.0, 1.0)
 
@@ -118,7 +118,7 @@ def claimed_proofs(run: Run) -> ClaimedProofs | None:
     turns = {arm: _turns(run, arm, prices) for arm in needed}
     whole = [_lengths(turns[arm]) >= LOOK * LOOKS for arm in arms]
     enough = np.logical_and.reduce(whole)
-    if int(enough.sum()) < LEAST:
+    if int(enough.sum()) < LEAST_WITH_INTERVAL:
         return None
     points = _points(int(np.median(_lengths(turns[arms[0]]))))
     multipliers = signs(int(run.manifest["seed"]), turns[arms[0]].users)

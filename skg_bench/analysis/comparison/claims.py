@@ -22,7 +22,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import DATA
 
-KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
+CLAIM_KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
 HELD = ("built so", "configured")
 
 
@@ -112,7 +112,7 @@ class Line:
         return [*reports, *self.claim.by]
 
 
-def lines(root: Path, refused: Mapping[str, str] | None = None) -> list[Line]:
+def claim_lines(root: Path, refused: Mapping[str, str] | None = None) -> list[Line]:
     """Every claim, with the tests and the reports of the checkout in folder `root`, if there are any.
 
     `refused`: files of findings that do not count, by experiment, and why. Raises UsageError for a file that is none,

@@ -139,7 +139,7 @@ class FindingsFile:
 # --------------------------------------------------------------------------------------------------- writing
 
 
-def write(folder: Path, experiment: str, results: Sequence[Finding], analysis: str = "") -> Path:
+def write_findings(folder: Path, experiment: str, results: Sequence[Finding], analysis: str = "") -> Path:
     """Write `<experiment>.json` into `folder`, which for the project's own is `reports/claims`; returns the file."""
     rows = [_row(result) for result in results]
     every = [source for result in results for source in result.evidence.sources]
@@ -149,7 +149,7 @@ def write(folder: Path, experiment: str, results: Sequence[Finding], analysis: s
     return _written(folder / f"{experiment}.json", {"made": made, "findings": rows})
 
 
-def stamp(file: Path, decisions: str, surroundings: str) -> None:
+def note_decisions(file: Path, decisions: str, surroundings: str) -> None:
     """Write into a file of findings what a small run decided, by the code that made its runs, and digests of conf/ and
     data/, which gave what its runs were made from.
     """
@@ -177,7 +177,7 @@ def _row(result: Finding) -> dict[str, Any]:
 def files(folder: Path) -> Iterator[FindingsFile]:
     """All files of findings in `folder`, by name.
 
-    Raises UsageError for a file that `write` did not write.
+    Raises UsageError for a file that `write_findings` did not write.
     """
     for file in sorted(folder.glob("*.json")):
         try:
@@ -192,7 +192,7 @@ def files(folder: Path) -> Iterator[FindingsFile]:
         yield FindingsFile(file.stem, Origins(sources, *digests), results)
 
 
-def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
+def findings_by_id(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
     """Findings by id from the files of `folder`, refused or not: name of the experiment, and finding."""
     by_id: dict[str, list[tuple[str, Finding]]] = {}
     for file in files(folder):

@@ -15,8 +15,8 @@ from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.runfolder.run import RunTables
 
 Kind = Literal["stable", "slot", "live", "one_off"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-WORDS: dict[Kind, str] = {
+INTENT_KINDS: tuple[Kind, ...] = get_args(Kind)
+INTENT_KIND_WORDS: dict[Kind, str] = {
     "stable": "requests whose answer holds for ever",
     "slot": "requests with slot values",
     "live": "live look-ups and acts",
@@ -34,8 +34,10 @@ def kinds(run: RunTables, requests: LoggedEvents) -> I32:
     expired = typed & (requests.answerable < _earlier(requests.row, type_))
     live = _some(intent[expired], len(names))
     slot = _some(intent[typed & (types[type_] != names[intent])], len(names)) if len(types) else live
-    of_intent = np.where(live, KINDS.index("live"), np.where(slot, KINDS.index("slot"), KINDS.index("stable")))
-    return np.where(typed, of_intent[intent] if len(names) else 0, KINDS.index("one_off")).astype(np.int32)
+    of_intent = np.where(
+        live, INTENT_KINDS.index("live"), np.where(slot, INTENT_KINDS.index("slot"), INTENT_KINDS.index("stable"))
+    )
+    return np.where(typed, of_intent[intent] if len(names) else 0, INTENT_KINDS.index("one_off")).astype(np.int32)
 
 
 def _some(intent: I32, n: int) -> Bool:

@@ -9,8 +9,8 @@ import numpy as np
 
 from skg_bench.analysis.counts.metrics import Metric
 from skg_bench.analysis.gate import tail
-from skg_bench.analysis.gate.judge import Harm, Judged, State, judge_together, upper_limit, verdict
-from skg_bench.analysis.gate.panel import Panel, changed, paired, ratios
+from skg_bench.analysis.gate.judge import Harm, Judged, State, judge_together, overall_state, upper_limit
+from skg_bench.analysis.gate.panel import Panel, changed_logs, paired, ratios
 from skg_bench.analysis.gate.rules import LEAD, NEVER, ORACLE, Rule, blocking, gate_metrics
 from skg_bench.analysis.gate.world import same_world
 from skg_bench.core.errors import UsageError
@@ -60,7 +60,9 @@ def hold(new: Panel, references: Sequence[Reference], run: str | None = None) ->
 
 def same_bits(base: Panel, new: Panel) -> bool:
     """Was the same logged at every turn?"""
-    return not changed(base, new) and all(np.array_equal(base.counts[name], new.counts[name]) for name in base.counts)
+    return not changed_logs(base, new) and all(
+        np.array_equal(base.counts[name], new.counts[name]) for name in base.counts
+    )
 
 
 def _held(new: Panel, reference: Reference, harms: Sequence[Harm], judged: Sequence[Judged]) -> Held:
@@ -69,7 +71,7 @@ def _held(new: Panel, reference: Reference, harms: Sequence[Harm], judged: Seque
         return Held(reference.which, base, new, "pass", True, (), (), (), ())
     with _named(reference):
         informs = tuple(_means(base, new, rule.metric) for rule in reference.rules if not rule.blocks)
-    differs, state = tuple(changed(base, new)), verdict(judged)
+    differs, state = tuple(changed_logs(base, new)), overall_state(judged)
     return Held(reference.which, base, new, state, False, differs, tuple(harms), tuple(judged), informs)
 
 
@@ -133,7 +135,7 @@ def _few(base: Panel, new: Panel, rule: Rule) -> Harm:
     kept = np.isfinite(rise).all(axis=1)
     rise, turns = rise[kept], turns[kept]
     trials = tail.trials(rise, turns, rule)
-    return Harm(rule, base.users[kept], tail.each(rise, rule), int((~kept).sum()), trials)
+    return Harm(rule, base.users[kept], tail.user_contributions(rise, rule), int((~kept).sum()), trials)
 
 
 def _values(base: Panel, new: Panel, name: str) -> tuple[tuple[F64, F64], Bool]:

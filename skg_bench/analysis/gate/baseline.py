@@ -32,9 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skg_bench.analysis.gate.against import same_bits
-from skg_bench.analysis.gate.panel import EVENTS, PANEL_COUNTS, Panel, needed, paired
+from skg_bench.analysis.gate.panel import EVENTS_DIGEST, PANEL_COUNTS, Panel, needed_counts, paired
 from skg_bench.analysis.gate.rules import NEVER, ORACLE, Rule, declared
-from skg_bench.analysis.gate.world import differing, parts
+from skg_bench.analysis.gate.world import differing, world_parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import Bool
@@ -76,7 +76,7 @@ class Baseline:
         return not same_bits(self.anchor, self.panel)
 
 
-def read(path: Path) -> Baseline:
+def read_baseline(path: Path) -> Baseline:
     """The baseline in a file.
 
     Raises UsageError when there is none, when it is corrupt or of another format, when a metric's role or direction is
@@ -95,9 +95,9 @@ def read(path: Path) -> Baseline:
         rules = declared(content.get("metrics"), path)
         panel = _read(content["arm"], content)
         anchor = panel if content["anchor"] is None else _read(content["arm"], content["anchor"])
-        baseline, world = Baseline(panel, anchor, rules, float(content["budget"])), parts(panel)
+        baseline, world = Baseline(panel, anchor, rules, float(content["budget"])), world_parts(panel)
         changed = [part for part in world if content["world"].get(part) != world[part]]
-        parts(anchor)
+        world_parts(anchor)
     except (*FAULTS, zlib.error) as error:
         raise UsageError(f"{path} is corrupt ({type(error).__name__}: {error}); {again}") from error
     if changed:
@@ -137,7 +137,7 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     if not (
         np.isfinite(totals).all()
         and set(names) <= set(PANEL_COUNTS)
-        and EVENTS in digests
+        and EVENTS_DIGEST in digests
         and {"turn", NEVER, ORACLE} <= set(names)
     ):
         raise ValueError("totals or digests are not such")
@@ -148,13 +148,13 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     return Panel(arm, ids, turns, counts, hit, wrong, rated, dict(digests), made)
 
 
-def text(baseline: Baseline) -> str:
+def baseline_text(baseline: Baseline) -> str:
     """Text of the file."""
     panel, anchor = baseline.panel, baseline.anchor
-    names = needed((rule.metric for rule in baseline.rules), panel.utility)
+    names = needed_counts((rule.metric for rule in baseline.rules), panel.utility)
     head = {
         "format": FORMAT, "arm": panel.arm, "metrics": {rule.metric: rule.declared() for rule in baseline.rules},
-        "budget": baseline.budget, "world": parts(panel), **_head(panel, names),
+        "budget": baseline.budget, "world": world_parts(panel), **_head(panel, names),
     }  # fmt: skip
     opened = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False).removesuffix("\n}")
     held = _anchor(anchor, [name for name in names if name in anchor.counts]) if baseline.drifts else "null"

@@ -20,7 +20,7 @@ from skg_bench.runfolder.run import Run
 
 USERS, TURNS = 5, 3  # that are named, and turns of each
 _LEAST = 1e-12  # a harm that is planned for
-OUTCOMES = ("LLM, right", "LLM, wrong", "skillbook, right", "skillbook, wrong")  # 2 hit + wrong
+FLIP_OUTCOMES = ("LLM, right", "LLM, wrong", "skillbook, right", "skillbook, wrong")  # 2 hit + wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ def _user(
         answered = ""
         if after.hit[row] and record["matched_skill"] is not None:
             answered = f" ({record['matched_skill']!r}, score {record['skill_score']:.2f})"
-        became = OUTCOMES[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
-        was = OUTCOMES[2 * int(before.hit[row]) + int(before.wrong[row])]
+        became = FLIP_OUTCOMES[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
+        was = FLIP_OUTCOMES[2 * int(before.hit[row]) + int(before.wrong[row])]
         lost = bool(after.wrong[row] & ~before.wrong[row])
         turns.append(HarmedTurn(record["turn"], record["message"], was, became, reasons[at], lost))
     return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(user_flips))

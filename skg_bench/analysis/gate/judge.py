@@ -39,8 +39,8 @@ from skg_bench.analysis.statistics.inference import paired_t, users_for
 from skg_bench.analysis.statistics.intervals import t_quantile
 from skg_bench.core.grid import F64, I64
 
-ALPHA = 0.05  # one-sided
-POWER = 0.95  # with which the users asked for decide, if nothing is worse or something by twice the margin
+GATE_ALPHA = 0.05  # one-sided
+GATE_POWER = 0.95  # with which the users asked for decide, if nothing is worse or something by twice the margin
 COCHRAN = 25.0  # users per squared skewness from which Student's limits are used
 _MANY = 1_000_000  # more users than this are not asked for
 
@@ -117,7 +117,7 @@ def judge_together(comparisons: Sequence[Sequence[Harm]]) -> list[list[Judged]]:
 def _paid(harms: Sequence[Harm], tests: Sequence["_Test"], judged: Sequence[Judged]) -> list[Judged]:
     """Efficiency passes where wrong answers are proven fewer."""
     errors = [(harm, test) for harm, test in zip(harms, tests, strict=True) if harm.rule.role == "errors"]
-    fewer = bool(errors) and all(not _too_few(*each) and each[1].upper(ALPHA / 2) < 0 for each in errors)
+    fewer = bool(errors) and all(not _too_few(*each) and each[1].upper(GATE_ALPHA / 2) < 0 for each in errors)
     return [
         _excused(harm, part) if fewer and harm.rule.role == "efficiency" and part.state != "pass" else part
         for harm, part in zip(harms, judged, strict=True)
@@ -126,13 +126,13 @@ def _paid(harms: Sequence[Harm], tests: Sequence["_Test"], judged: Sequence[Judg
 
 def _excused(harm: Harm, part: Judged) -> Judged:
     """Fewer wrong answers are no excuse below the floor."""
-    if harm.floor is not None and not _spread(harm.floor).upper(ALPHA / 2) < 0:
+    if harm.floor is not None and not _spread(harm.floor).upper(GATE_ALPHA / 2) < 0:
         kept = f"not proven that {100 * (harm.rule.option or 0):g} % of them are kept, which fewer wrong answers excuse"
         return replace(part, why=(*part.why, kept))
     return replace(part, state="pass", paid=True, why=(), users=None, alarm=0.0)
 
 
-def verdict(judged: Sequence[Judged]) -> State:
+def overall_state(judged: Sequence[Judged]) -> State:
     """The verdict on all metrics together."""
     states = [judgement.state for judgement in judged]
     return "fail" if "fail" in states else "inconclusive" if "inconclusive" in states else "pass"
@@ -140,7 +140,7 @@ def verdict(judged: Sequence[Judged]) -> State:
 
 def trials_for(margin: float) -> int:
     """Fewest trials that show an event of this rate at least once in 95 of 100 cases: 299 for 1 %."""
-    return ceil(log(ALPHA) / log1p(-margin)) if 0 < margin < 1 else 1
+    return ceil(log(GATE_ALPHA) / log1p(-margin)) if 0 < margin < 1 else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _holm_limits(tests: Sequence[_Test]) -> list[float]:
     lower, steps = [np.nan] * len(tests), len(tests)
     for at in sorted(range(len(tests)), key=lambda i: tests[i].p):
         test = tests[at]
-        lower[at] = test.mean - (test.quantile(ALPHA / steps) * test.se if test.se > 0 else test.se)
+        lower[at] = test.mean - (test.quantile(GATE_ALPHA / steps) * test.se if test.se > 0 else test.se)
         if lower[at] > 0:
             steps -= 1
     return lower
@@ -217,7 +217,7 @@ def _holm_limits(tests: Sequence[_Test]) -> list[float]:
 
 def upper_limit(values: F64) -> float:
     """One-sided upper 95 % limit of the mean."""
-    return _spread(values).upper(ALPHA)
+    return _spread(values).upper(GATE_ALPHA)
 
 
 def _too_few(harm: Harm, test: _Test) -> list[str]:
@@ -231,7 +231,7 @@ def _too_few(harm: Harm, test: _Test) -> list[str]:
 
 
 def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
-    alpha = ALPHA / 2 if harm.rule.role == "efficiency" else ALPHA
+    alpha = GATE_ALPHA / 2 if harm.rule.role == "efficiency" else GATE_ALPHA
     upper, why = test.upper(alpha), _too_few(harm, test)
     can_fail = not why and test.se > 0
     state: State = "inconclusive"
@@ -246,7 +246,7 @@ def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
                 f"skewed: a few users changed much (skewness {test.skewness:+.1f}), so Cantelli's limits are used"
             )
         users = _users(harm, test, metrics, alpha)
-    alarm = test.tail(max(harm.margin / test.se, test.quantile(ALPHA / metrics))) if can_fail else 0.0
+    alarm = test.tail(max(harm.margin / test.se, test.quantile(GATE_ALPHA / metrics))) if can_fail else 0.0
     return Judged(
         harm.metric, harm.margin, test.n, harm.excluded, test.mean, lower, upper, test.cantelli, state, tuple(why),
         users, alarm,
@@ -272,7 +272,7 @@ def _users(harm: Harm, test: _Test, metrics: int, alpha: float) -> int | None:
     df = test.n - 1.0
     sd = max(scatter, test.se * sqrt(test.n * df / float(special.chdtri(df, 0.9)))) if df else scatter
     symmetric = ceil(COCHRAN * max(skewness, abs(test.skewness)) ** 2)
-    power = 1 - (1 - POWER) / metrics
+    power = 1 - (1 - GATE_POWER) / metrics
     if not harm.planned > 0:
         return None
     student = max(_users_for(sd, harm.planned, alpha, power), symmetric)
@@ -280,7 +280,7 @@ def _users(harm: Harm, test: _Test, metrics: int, alpha: float) -> int | None:
     planned = max(least, min(student, cantelli))
     if planned <= test.n:
         below = test.mean < harm.margin
-        gap, level = (harm.margin - test.mean, alpha) if below else (test.mean, ALPHA / metrics)
+        gap, level = (harm.margin - test.mean, alpha) if below else (test.mean, GATE_ALPHA / metrics)
         planned = max(_users_for(sd, gap, level, power), symmetric)
     return planned if planned <= _MANY else None
 

@@ -9,13 +9,13 @@ from skg_bench.analysis.counts.metrics import Metric
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.gate.against import Held, Which, ahead, lead, way
 from skg_bench.analysis.gate.flips import HarmedTurns
-from skg_bench.analysis.gate.judge import ALPHA, Judged, State
+from skg_bench.analysis.gate.judge import GATE_ALPHA, Judged, State
 from skg_bench.analysis.gate.panel import Panel
 from skg_bench.analysis.gate.rules import gate_metrics
 
-HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
-SAYS: Mapping[State, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}
-LEVELS: Mapping[State, str] = {"pass": "notice", "inconclusive": "warning", "fail": "error"}
+GATE_HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
+STATE_WORDS: Mapping[State, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}
+ANNOTATION_LEVELS: Mapping[State, str] = {"pass": "notice", "inconclusive": "warning", "fail": "error"}
 _DIGESTS = 6  # named
 _COMMANDS = re.compile(r":(?=:)|##(?=[\w.]*\[)")  # of GitHub's runner, which looks for them in whatever a step prints
 
@@ -53,8 +53,8 @@ def worst(held: Sequence[Held]) -> Held:
     return min(held, key=lambda candidate: ("fail", "inconclusive", "pass").index(candidate.state))
 
 
-def cells(held: Held) -> list[tuple[str, ...]]:
-    """The table under HEADINGS; harm is positive where it is worse."""
+def gate_rows(held: Held) -> list[tuple[str, ...]]:
+    """The table under GATE_HEADINGS; harm is positive where it is worse."""
     known = gate_metrics(held.base.utility)
     return [
         (known[judgement.metric].label, *_numbers(judgement, known[judgement.metric]), _verdict(judgement))
@@ -69,14 +69,14 @@ def _numbers(judgement: Judged, metric: Metric) -> tuple[str, ...]:
 
 def _verdict(judgement: Judged) -> str:
     if judgement.paid:
-        return f"{SAYS[judgement.state]}: wrong answers are fewer"
+        return f"{STATE_WORDS[judgement.state]}: wrong answers are fewer"
     worse = judgement.state == "pass" and judgement.worse
-    return f"{SAYS[judgement.state]}, but proven worse" if worse else SAYS[judgement.state]
+    return f"{STATE_WORDS[judgement.state]}, but proven worse" if worse else STATE_WORDS[judgement.state]
 
 
-def headline(outcome: GateOutcome) -> str:
+def gate_headline(outcome: GateOutcome) -> str:
     """One sentence."""
-    return f"Gate {SAYS[outcome.state]}: arm {outcome.arm} of {outcome.run}"
+    return f"Gate {STATE_WORDS[outcome.state]}: arm {outcome.arm} of {outcome.run}"
 
 
 def sentences(outcome: GateOutcome) -> list[str]:
@@ -87,7 +87,7 @@ def sentences(outcome: GateOutcome) -> list[str]:
     if any(held.judged for held in outcome.held):
         lines.append(
             f"Of {outcome.builds:,} builds a year that change answers and make nothing worse, "
-            f"{outcome.false_alarms:.2g} would fail by chance (by the rule at most {ALPHA * outcome.builds:g})."
+            f"{outcome.false_alarms:.2g} would fail by chance (by the rule at most {GATE_ALPHA * outcome.builds:g})."
         )
     return lines
 
@@ -176,11 +176,16 @@ def inert(line: str) -> str:
 
 def markdown(outcome: GateOutcome) -> str:
     """Verdict in Markdown, for a pull request."""
-    parts = [f"### {headline(outcome)}", ""]
+    parts = [f"### {gate_headline(outcome)}", ""]
     for held in outcome.held:
         if held.judged:
             parts += [f"Against the {held.which}, limits one-sided at 95 %, positive is worse:", ""]
-            parts += [_row(HEADINGS), _row(["---"] * len(HEADINGS)), *(_row(row) for row in cells(held)), ""]
+            parts += [
+                _row(GATE_HEADINGS),
+                _row(["---"] * len(GATE_HEADINGS)),
+                *(_row(row) for row in gate_rows(held)),
+                "",
+            ]
     parts += [f"* {text}" for text in sentences(outcome)]
     for which, lines in outcome.differences.items():
         parts += ["", f"What differs from the {which}:", "", *(f"* `{line}`" for line in lines or ["nothing"])]
@@ -205,14 +210,14 @@ def annotations(outcome: GateOutcome) -> list[str]:
     """Workflow commands of GitHub: one for each metric that did not simply pass, or one notice."""
     commands = []
     for held in outcome.held:
-        for judgement, row in zip(held.judged, cells(held), strict=True):
+        for judgement, row in zip(held.judged, gate_rows(held), strict=True):
             if judgement.state != "pass" or judgement.worse:
                 text = f"against the {held.which}: harm {row[1]}, at least {row[2]}, at most {row[3]}, margin {row[4]}"
-                level = "warning" if judgement.state == "pass" else LEVELS[judgement.state]
+                level = "warning" if judgement.state == "pass" else ANNOTATION_LEVELS[judgement.state]
                 commands.append(_command(level, f"{row[0]}: {row[-1]}", "; ".join((text, *judgement.why))))
     if outcome.state != "pass" and (lines := explained(outcome)):
         commands.append(_command("notice", "what became worse", "\n".join(lines)))
-    return commands or [_command("notice", "gate", headline(outcome))]
+    return commands or [_command("notice", "gate", gate_headline(outcome))]
 
 
 def _command(level: str, title: str, text: str) -> str:
@@ -236,9 +241,9 @@ def junit(outcome: GateOutcome) -> str:
     for held in outcome.held:
         if held.same:
             ET.SubElement(suite, "testcase", classname=f"gate.{held.which}", name="same bits")
-        for judgement, row in zip(held.judged, cells(held), strict=True):
+        for judgement, row in zip(held.judged, gate_rows(held), strict=True):
             case = ET.SubElement(suite, "testcase", classname=f"gate.{held.which}", name=judgement.metric)
-            detail = "; ".join(f"{heading} {value}" for heading, value in zip(HEADINGS[1:], row[1:], strict=True))
+            detail = "; ".join(f"{heading} {value}" for heading, value in zip(GATE_HEADINGS[1:], row[1:], strict=True))
             if judgement.state == "pass":
                 ET.SubElement(case, "system-out").text = detail
             else:

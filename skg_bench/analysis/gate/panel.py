@@ -18,15 +18,15 @@ from skg_bench.analysis.gate.rules import NEVER, ORACLE, gate_metrics
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import KINDS
+from skg_bench.core.feedback import FEEDBACK_KINDS
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.runfolder.run import Run, flat, same_events
-from skg_bench.runfolder.schema import LOGGED
+from skg_bench.runfolder.schema import LOGGED_COLUMNS
 
-EVENTS = "events"  # the digest of what users brought; all others are of columns of the turn log
+EVENTS_DIGEST = "events"  # the digest of what users brought; all others are of columns of the turn log
 _WORLD = ("seed", "salt", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
 _SAID_BY_OTHERS = (
-    "user_msg_id", "arm", "seed", "user", "turn", "time", "message", *(field.name for field in LOGGED),
+    "user_msg_id", "arm", "seed", "user", "turn", "time", "message", *(field.name for field in LOGGED_COLUMNS),
 )  # fmt: skip
 
 LATE = 4  # the last quarter of the weeks, rounded up
@@ -99,7 +99,7 @@ def panel(run: Run, arm: str) -> Panel:
         hit=hit,
         wrong=~table["answer_correct"].to_numpy(),
         rated=np.where(before_hits(hit, requests.row), _ratings(table["user_satisfaction"]), 0).astype(np.uint8),
-        digests={EVENTS: _of_events(requests), **logged},
+        digests={EVENTS_DIGEST: _of_events(requests), **logged},
         made={**made, "config": config, "compositions": {arm: run.manifest["compositions"][arm]}},
     )
 
@@ -162,7 +162,7 @@ def before_hits(hit: Bool, user: I64) -> Bool:
 
 def _ratings(column: pa.ChunkedArray) -> U8:
     code, words = coded(column)
-    level = np.array([1 + KINDS["rating"].index(word) for word in words] or [0], np.uint8)
+    level = np.array([1 + FEEDBACK_KINDS["rating"].index(word) for word in words] or [0], np.uint8)
     return np.where(code < 0, 0, level[code]).astype(np.uint8)
 
 
@@ -181,14 +181,14 @@ def ratios(panel: Panel, name: str) -> tuple[Metric, F64, F64]:
     return metric, total, panel.counts[metric.over]
 
 
-def needed(names: Iterable[str], utility: Utility) -> list[str]:
+def needed_counts(names: Iterable[str], utility: Utility) -> list[str]:
     """Counts that these metrics and the anchors are made of, in the order of PANEL_COUNTS."""
     known = gate_metrics(utility)
     wanted = {count for name in names for count in (known[name].over, *known[name].count)}
     return [name for name in PANEL_COUNTS if name in wanted | {"turn", NEVER, ORACLE}]
 
 
-def changed(base: Panel, new: Panel) -> list[str]:
+def changed_logs(base: Panel, new: Panel) -> list[str]:
     """Logs that differ: digests that `base` has and `new` has not. None: the same bits."""
     return [name for name, digest in base.digests.items() if new.digests.get(name) != digest]
 

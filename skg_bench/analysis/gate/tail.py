@@ -41,7 +41,7 @@ def halves(base: Panel, new: Panel) -> tuple[F64, I64]:
         return np.asarray(rise / turns, np.float64), turns
 
 
-def each(rise: F64, rule: Rule) -> F64:
+def user_contributions(rise: F64, rule: Rule) -> F64:
     """Contribution of every user to a tail metric, whose value is their mean; `rise` `[n, 2]` is finite."""
     if rule.option is None:
         raise ValueError(f"{rule.metric} is no tail metric")

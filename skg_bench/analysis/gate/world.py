@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.analysis.gate.panel import EVENTS, Panel, before_hits
+from skg_bench.analysis.gate.panel import EVENTS_DIGEST, Panel, before_hits
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import flat
 
@@ -25,12 +25,12 @@ TRUTH = ("intent", "request_type", "answerable", "used_up")  # columns of the tu
 _GROUPS = ("simulator", "llm")  # groups of components of which the world consists
 
 
-def parts(panel: Panel) -> dict[str, str]:
+def world_parts(panel: Panel) -> dict[str, str]:
     """The digest of each part of a panel's world, 16 hex digits."""
     parameters = _parameters(panel)
     declared: dict[str, Any] = {
         "simulator": {key: parameters[key] for key in parameters if key.startswith(("simulator", "data"))},
-        "events": panel.digests[EVENTS],
+        "events": panel.digests[EVENTS_DIGEST],
         "truth": [panel.digests.get(name) for name in TRUTH],
         "llm": {key: parameters[key] for key in parameters if key.startswith("llm")},
         "prices": {key: parameters[key] for key in parameters if key.startswith(("utility", "hit_latency"))},
@@ -45,7 +45,7 @@ def differing(base: Panel, new: Panel) -> list[str]:
     """Differences between the worlds of two panels of the same users: `key: old -> new`."""
     before, after = _parameters(base), _parameters(new)
     keys = [f"{key}: {_shown(before, key)} -> {_shown(after, key)}" for key in _changed(before, after)]
-    named = {EVENTS: "events: what users bring", **{name: f"truth: the column {name}" for name in TRUTH}}
+    named = {EVENTS_DIGEST: "events: what users bring", **{name: f"truth: the column {name}" for name in TRUTH}}
     keys += [text for name, text in named.items() if base.digests.get(name) != new.digests.get(name)]
     return keys or list(_behaviour(base, new))
 

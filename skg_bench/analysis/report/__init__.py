@@ -8,7 +8,7 @@ from skg_bench.runfolder import manifest
 from skg_bench.runfolder.run import Run
 
 
-def write(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = ()) -> Path:
+def write_page(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = ()) -> Path:
     """Write the page of a run that has its `summary.json` and `curves.csv`, and return where it is.
 
     Without `users`: `report.html`, with twelve users to look into. With them: a page of its own beside it, with all

@@ -4,7 +4,7 @@ from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.content import Summary
 
-LINKS = {
+LINK_WORDS = {
     "curation": ("Not in the book", "The best that can be said, and the best in the user's book."),
     "choice": ("Not chosen", "The best in the user's book, and what was done."),
     "wear": ("Worn off", "What was done, to a user whom nothing was done to before, and to this one."),

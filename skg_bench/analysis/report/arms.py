@@ -13,7 +13,7 @@ from skg_bench.analysis.summary.content import Summary
 from skg_bench.runfolder.run import Run
 
 Kind = Literal["learning", "frozen", "control"]
-SHOWN = 6  # arms that are on when the page opens
+ARMS_SHOWN = 6  # arms that are on when the page opens
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def looks(
     """
     kinds = {arm: kind(arm, arms, reference, compositions) for arm in arms}
     main = [learner or arms[0], *([] if reference is None else [reference])]
-    shown_arms = shown([arm for arm in arms if arm not in same], kinds, main, compositions)
+    shown_arms = arms_shown([arm for arm in arms if arm not in same], kinds, main, compositions)
     seen = {"learning": 0, "frozen": 0, "control": 0}
     out = []
     for n, arm in enumerate(arms):
@@ -121,7 +121,7 @@ def kind(arm: str, arms: Sequence[str], reference: str | None, compositions: Map
     return "control" if "none" in _target(compositions, arm, "curator").split(".") else "learning"
 
 
-def shown(
+def arms_shown(
     arms: Sequence[str], kinds: Mapping[str, Kind], main: Sequence[str], compositions: Mapping[str, Any]
 ) -> set[str]:
     """Arms that are on at first: `main`, what was frozen, what learns, then controls with the same policy."""
@@ -132,7 +132,7 @@ def shown(
         *[a for a in arms if kinds[a] == "learning"],
         *[a for a in arms if kinds[a] == "control" and _target(compositions, a, "policy") == first],
     ]
-    return set(list(dict.fromkeys(order))[:SHOWN])
+    return set(list(dict.fromkeys(order))[:ARMS_SHOWN])
 
 
 def _target(compositions: Mapping[str, Any], arm: str, seam: str) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from skg_bench.analysis.report.sentences import plain
-from skg_bench.analysis.report.typeset import shown as number
+from skg_bench.analysis.report.sentences import without_markup
+from skg_bench.analysis.report.typeset import typeset_value
 
 WIDTH, HEIGHT = 420, 236  # of the plot with its axes; the key of the lines is added below
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 26  # margins
@@ -19,7 +19,7 @@ GEOMETRY = {
     "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM,
     "keyLeft": KEY_LEFT, "keyColumns": KEY_COLUMNS, "keyWidth": KEY_WIDTH, "keyRow": KEY_ROW, "chars": LABEL_CHARS,
 }  # fmt: skip
-EMPTY = "No arm that is switched on has a line here."
+NO_LINES = "No arm that is switched on has a line here."
 FOCUSABLE = ' tabindex="0"'  # of a chart whose values can be read off
 Track = Sequence[float | None]
 
@@ -128,7 +128,7 @@ class Frame:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - self.low) / (self.high - self.low)
 
 
-def path(frame: Frame, positions: Sequence[float], track: Track) -> str:
+def line_path(frame: Frame, positions: Sequence[float], track: Track) -> str:
     """SVG path of a line, broken where a value is missing; a dash where both neighbours are."""
     parts = []
     for i, (position, value) in enumerate(zip(positions, track, strict=True)):
@@ -171,7 +171,7 @@ def height(entries: int) -> int:
     return HEIGHT + KEY_ROW * -(-entries // KEY_COLUMNS)
 
 
-def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
+def chart_svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
     """The chart as one `<svg>` element; lines of arms that are not visible are there, marked `off`."""
     shown = [s for s in chart.series if s.name in visible]
     marks, step = ticks(*extent([*shown, *chart.ceilings], chart.unit))
@@ -180,7 +180,7 @@ def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
     keys, bands = _labels(shown, chart.ceilings, chart.unit), banded(shown)
     out = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {height(len(keys))}" role="img"{attributes}',
-        f' aria-label="{escape(describe(chart, visible))}"><clipPath id="{chart.id}-c">',
+        f' aria-label="{escape(chart_in_words(chart, visible))}"><clipPath id="{chart.id}-c">',
         f'<rect x="{LEFT}" y="{TOP - 2}" width="{right - LEFT + 2}" height="{floor - TOP + 3}"/>',
         '</clipPath><g class="grid">',
     ]
@@ -205,14 +205,14 @@ def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
         bottom = [None if v is None else marks[0] for v in ceiling.mean]
         out.append(f'<g class="ceiling {ceiling.css}" data-name="{escape(ceiling.name)}">')
         out.append(f'<path class="under" d="{band(frame, chart.positions, bottom, ceiling.mean)}"/>')
-        out.append(f'<path class="line" d="{path(frame, chart.positions, ceiling.mean)}"/></g>')
+        out.append(f'<path class="line" d="{line_path(frame, chart.positions, ceiling.mean)}"/></g>')
     for series in reversed(chart.series):  # the first arm lies on top
         off = ("" if series.name in visible else " off") + (" banded" if series in bands else "")
         out.append(f'<g class="arm {series.css}{off}" data-name="{escape(series.name)}">')
         out.append(f'<path class="band" d="{band(frame, chart.positions, series.low, series.high)}"/>')
-        out.append(f'<path class="line" d="{path(frame, chart.positions, series.mean)}"/></g>')
+        out.append(f'<path class="line" d="{line_path(frame, chart.positions, series.mean)}"/></g>')
     out.append(f'</g><g class="labels">{"".join(keys)}</g>')
-    empty = "" if shown or chart.ceilings else EMPTY
+    empty = "" if shown or chart.ceilings else NO_LINES
     out.append(
         f'<text class="empty" x="{(LEFT + right) / 2}" y="{(TOP + floor) / 2}" text-anchor="middle">{empty}</text>'
     )
@@ -230,26 +230,26 @@ def _labels(shown: Sequence[Series], ceilings: Sequence[Series], unit: str) -> l
         x, y = KEY_LEFT + KEY_WIDTH * (n % KEY_COLUMNS), HEIGHT + KEY_ROW * (n // KEY_COLUMNS + 0.5)
         out.append(
             f'<g class="label {s.css}" data-name="{escape(s.name)}"><path class="line" d="M{x} {y}h14"/>'
-            f'<text x="{x + 18}" y="{y + 3.5}">{escape(label(s.name, value, unit))}</text></g>'
+            f'<text x="{x + 18}" y="{y + 3.5}">{escape(line_label(s.name, value, unit))}</text></g>'
         )
     return out
 
 
-def label(name: str, value: float | None, unit: str) -> str:
+def line_label(name: str, value: float | None, unit: str) -> str:
     """Text at the end of a line: its name, shortened so that the value still fits, and the value."""
-    shown = number(value, unit)
+    shown = typeset_value(value, unit)
     room = LABEL_CHARS - len(shown) - 1
     return f"{name if len(name) <= room else name[: room - 1] + '…'} {shown}"
 
 
-def describe(chart: Chart, visible: Collection[str]) -> str:
+def chart_in_words(chart: Chart, visible: Collection[str]) -> str:
     """The chart in words, for those who do not see it."""
     words = []
     for s in chart.series:
         end = last(s.mean)
         start = next((i for i, v in enumerate(s.mean) if v is not None), None)
         if s.name in visible and start is not None and end is not None:
-            first, final = number(s.mean[start], chart.unit), number(s.mean[end], chart.unit)
+            first, final = (typeset_value(s.mean[at], chart.unit) for at in (start, end))
             at = f"{chart.axis} {chart.positions[start]:g}", f"{chart.axis} {chart.positions[end]:g}"
             words.append(f"{s.name} from {first} at {at[0]} to {final} at {at[1]}")
-    return f"{plain(chart.title)}: {'; '.join(words) or 'no arm is shown'}."
+    return f"{without_markup(chart.title)}: {'; '.join(words) or 'no arm is shown'}."

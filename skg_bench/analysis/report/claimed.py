@@ -20,7 +20,7 @@ from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import Chart, Series
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.tables import Cell
-from skg_bench.analysis.report.typeset import interval, marked, shown
+from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
 from skg_bench.analysis.statistics.curves import Band
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA
@@ -116,16 +116,16 @@ def ends(test: PairedT, bounds: tuple[float, float] = (-np.inf, np.inf)) -> tupl
 
 def _cell(test: PairedT, unit: str) -> Cell:
     low, high = ends(test, (0.0, 1.0) if unit == "share" else (-np.inf, np.inf))
-    return Cell(shown(test.mean, unit), interval(low, high, unit))
+    return Cell(typeset_value(test.mean, unit), typeset_interval(low, high, unit))
 
 
 def _change(test: PairedT, unit: str) -> str:
     low, high = ends(test)
-    return f"{shown(test.mean, unit, signed=True)} ({interval(low, high, unit, signed=True)})"
+    return f"{typeset_value(test.mean, unit, signed=True)} ({typeset_interval(low, high, unit, signed=True)})"
 
 
 def _share(value: float) -> str:
-    return shown(value, "share")
+    return typeset_value(value, "share")
 
 
 def exact(count: int, n: int) -> tuple[float, float]:
@@ -147,7 +147,7 @@ def _arc_cells(arc: Arc) -> list[Cell]:
         _cell(first, "utility"),
         _cell(final, "utility"),
         Cell(_share(arc.climbs), ""),
-        *(Cell(shown(skills, "skills"), "") for skills in arc.skills),
+        *(Cell(typeset_value(skills, "skills"), "") for skills in arc.skills),
     ]
 
 
@@ -167,8 +167,8 @@ def _arc_says(proofs: ClaimedProofs, trio: Trio) -> Says:
         f"what that is worth: the utility of the same interactions changes by {_change(live.gain, 'utility')}"
         f"{_worse_off(live)}. Over all interactions {of_live} less {of_frozen} is {_change(less_frozen, 'utility')}"
         f"{although}; {of_live} less {of_sham} is {_change(less_sham, 'utility')}. Nor does it show anything of one "
-        f"user: who listens to {count} of {LOOK} may be one who listens to {interval(low, high, 'share')}, and under "
-        f"{of_frozen} acceptance climbs at both steps for {_share(frozen.climbs)} of users ({of_sham} "
+        f"user: who listens to {count} of {LOOK} may be one who listens to {typeset_interval(low, high, 'share')}, and "
+        f"under {of_frozen} acceptance climbs at both steps for {_share(frozen.climbs)} of users ({of_sham} "
         f"{_share(sham.climbs)}, {of_live} {_share(live.climbs)})."
     )
     return Says(marked(shows), marked(not_shows))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.analysis.report.arms import Look
-from skg_bench.analysis.report.chart import EMPTY, GEOMETRY, Chart, Series, Track
-from skg_bench.analysis.report.sentences import code, plain
+from skg_bench.analysis.report.chart import GEOMETRY, NO_LINES, Chart, Series, Track
+from skg_bench.analysis.report.sentences import code, without_markup
 from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.errors import UsageError
@@ -40,17 +40,17 @@ OF_ADVICE = (
     ("skills", "Size of the skillbook", "Active skills of a user at the end of the week."),
 )
 UNITS = {"utility_difference": "utility", "learning_effect": "utility"}
-CEILINGS = {  # the highest first, which is drawn under the others
+CEILING_METRICS = {  # the highest first, which is drawn under the others
     "ceiling_procedure": "procedures", "ceiling_1": "ceiling k=1", "ceiling_2": "ceiling k=2",
     "ceiling_3": "ceiling k=3",
 }  # fmt: skip
-LEAST = 10  # users that a mean in a chart needs
-EVENTS = "*"  # the arm under which `curves.csv` holds what belongs to the events
+LEAST_USERS = 10  # users that a mean in a chart needs
+ARM_OF_EVENTS = "*"  # the arm under which `curves.csv` holds what belongs to the events
 
 
-def least(users: int) -> int:
-    """How many users a mean needs to be drawn, in a run of so many: LEAST, or half of the users of a small run."""
-    return min(LEAST, -(-users // 2))
+def users_for_a_mean(users: int) -> int:
+    """Users that a mean needs to be drawn: LEAST_USERS, or half of the users of a small run."""
+    return min(LEAST_USERS, -(-users // 2))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Curves:
 
     @classmethod
     def read(cls, path: Path, users: int) -> "Curves":
-        """Rows without the points to which fewer of the `users` of the run contribute than `least`.
+        """Rows without the points to which fewer of the `users` of the run contribute than `users_for_a_mean`.
 
         Raises UsageError if the file is not there.
         """
@@ -70,7 +70,7 @@ class Curves:
             raise UsageError(f"{path} is missing; finish the run with `skg-bench run`")
         rows: dict[tuple[str, str], dict[int, list[float | None]]] = {}
         for row in csv.DictReader(StringIO(text_of(path))):
-            enough = int(row["n"]) >= least(users)
+            enough = int(row["n"]) >= users_for_a_mean(users)
             values = [float(row[c]) if row[c] and enough else None for c in ("mean", "low", "high")]
             rows.setdefault((row["arm"], row["metric"]), {})[int(row["period"])] = values
         weeks = max((max(periods) for periods in rows.values()), default=1)
@@ -94,9 +94,9 @@ class Curves:
         lines = [s for look in drawn if (s := self.series(look.arm, metric, look.classes)) is not None]
         ceilings = [
             s
-            for name, label in CEILINGS.items()
+            for name, label in CEILING_METRICS.items()
             if metric == "hit_rate"
-            if (s := self.series(EVENTS, name, f"ceiling-k {name}", label)) is not None
+            if (s := self.series(ARM_OF_EVENTS, name, f"ceiling-k {name}", label)) is not None
         ]
         positions = [float(week) for week in range(1, self.weeks + 1)]
         if not ceilings:
@@ -104,7 +104,7 @@ class Curves:
         return Chart(f"f-{metric}", title, says, unit, "week", positions, lines, ceilings)
 
 
-def weekly(
+def weekly_charts(
     curves: Curves, looks: Sequence[Look], metrics: Mapping[str, MetricWords], reference: str | None
 ) -> list[Chart]:
     """The small multiples, without those that this run did not measure."""
@@ -171,11 +171,11 @@ def packed(charts: Sequence[Chart]) -> dict[str, Any]:
     """Data from which `figures.js` draws them again."""
     return {
         "geometry": GEOMETRY,
-        "empty": EMPTY,
+        "empty": NO_LINES,
         "charts": [
             {
                 "id": c.id,
-                "title": plain(c.title),
+                "title": without_markup(c.title),
                 "unit": c.unit,
                 "axis": c.axis,
                 "positions": list(c.positions),

@@ -9,7 +9,7 @@ from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.picture import STYLE
 
-PANELS = ("utility", "listened", "regret", "hit_rate", "correct", "err_per_hit")
+FOREST_PANELS = ("utility", "listened", "regret", "hit_rate", "correct", "err_per_hit")
 PANEL, GAP, PAD, HEAD, FOOT, LINE = 200, 52, 14, 76, 26, 20  # pixels; LINE: height of an arm's row
 LETTER = 6.8  # mean width of a letter of a label
 _OWN = """
@@ -20,7 +20,7 @@ _OWN = """
 """
 
 
-def svg(comparison: Comparison, names: Sequence[str] = PANELS) -> str:
+def forest_svg(comparison: Comparison, names: Sequence[str] = FOREST_PANELS) -> str:
     """The figure as text; a dot is filled where the verdict is that there is a difference, a margin is shaded."""
     arms = list(dict.fromkeys(row.arm for row in comparison.rows))
     rows = {(row.arm, row.metric.name): row for row in comparison.rows}

@@ -3,7 +3,7 @@
 from skg_bench.analysis.counts.wording import of_purchases
 from skg_bench.analysis.report.typeset import typeset
 from skg_bench.analysis.summary.content import Summary
-from skg_bench.analysis.summary.figures import NOTHING
+from skg_bench.analysis.summary.figures import NO_FIGURE
 
 WORDS = {
     "Request, turn": "Something a user brings; with the answer given, a turn.",
@@ -69,7 +69,7 @@ def entries(summary: Summary) -> list[tuple[str, str]]:
     metrics = [
         (about.label[:1].upper() + about.label[1:], about.says)
         for name, about in summary.metrics.items()
-        if summary.log is None or any(arm.get(name, NOTHING).mean is not None for arm in summary.arms.values())
+        if summary.log is None or any(arm.get(name, NO_FIGURE).mean is not None for arm in summary.arms.values())
     ]
     words = WORDS if summary.log is None else WORDS | OF_A_LOG
     if summary.advised:

@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from skg_bench.analysis.report import tables, verdict
 from skg_bench.analysis.report.arms import Look
-from skg_bench.analysis.report.links import flips
+from skg_bench.analysis.report.links import flips_link
 from skg_bench.analysis.report.sentences import code
-from skg_bench.analysis.report.typeset import interval, marked, shown
+from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
 from skg_bench.analysis.summary.content import Summary
 
 TILES = (
@@ -64,15 +64,15 @@ def _head(content: Summary, arm: str) -> Head:
         tone,
         marked(claim.rstrip(".") + "."),
         marked(numbers[:1].upper() + numbers[1:]),
-        [(s.tone, marked(s.marked)) for s in verdict.findings(content, arm)],
+        [(s.tone, marked(s.marked)) for s in verdict.finding_sentences(content, arm)],
         _tiles(content, arm),
     )
 
 
-def lines(content: Summary, looks: Sequence[Look]) -> list[ArmLine]:
+def arm_lines(content: Summary, looks: Sequence[Look]) -> list[ArmLine]:
     """A line for each arm that is compared: proven ones first."""
     by_arm = {look.arm: look for look in looks}
-    sentences = verdict.arms(content)
+    sentences = verdict.arm_sentences(content)
     gaps = {arm: gap for arm, _ in sentences if (gap := content.differences.get(arm, {}).get("utility")) is not None}
     scale = tables.Scale.of(list(gaps.values()), [by_arm[arm].shown for arm in gaps])
     reference = str(content.reference)
@@ -82,7 +82,7 @@ def lines(content: Summary, looks: Sequence[Look]) -> list[ArmLine]:
             sentence.tone,
             marked(sentence.marked),
             tables.forest(gaps[arm], scale) if arm in gaps and content.log is None else Markup(),
-            flips(arm, reference),
+            flips_link(arm, reference),
         )
         for arm, sentence in sentences
     ]
@@ -101,12 +101,12 @@ def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
         counterpart = AGAINST.get(metric, metric)
         beside = other[counterpart].mean if other and counterpart in other else None
         part = "of " if counterpart != metric else ""
-        compared = "" if beside is None else marked(f"{part}{code(str(reference))} {shown(beside, unit)}")
+        compared = "" if beside is None else marked(f"{part}{code(str(reference))} {typeset_value(beside, unit)}")
         tiles.append(
             {
-                "label": tables.label(metric, content.metrics),
-                "value": shown(arm_figures[metric].mean, unit),
-                "interval": interval(arm_figures[metric].low_new, arm_figures[metric].high_new, unit),
+                "label": tables.metric_heading(metric, content.metrics),
+                "value": typeset_value(arm_figures[metric].mean, unit),
+                "interval": typeset_interval(arm_figures[metric].low_new, arm_figures[metric].high_new, unit),
                 "against": compared,
             }
         )

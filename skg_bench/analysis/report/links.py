@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 
 
-def flips(arm: str, against: str) -> str:
+def flips_link(arm: str, against: str) -> str:
     """Turns that one of two arms answered rightly and the other wrongly."""
     return "#" + urlencode({"arm": arm, "against": against})
 

@@ -10,7 +10,7 @@ from skg_bench.analysis.summary.content import Summary
 from skg_bench.core.record import left_out
 
 
-def headline(summary: Summary, arm: str) -> Sentence:
+def logged_headline(summary: Summary, arm: str) -> Sentence:
     """The question that a log leaves open."""
     users = "these pseudo-users" if (summary.log or {})["pseudo_users"] else "its users"
     return Sentence(
@@ -20,18 +20,18 @@ def headline(summary: Summary, arm: str) -> Sentence:
     )
 
 
-def answered(summary: Summary, arm: str) -> Sentence:
+def logged_answers(summary: Summary, arm: str) -> Sentence:
     """The share of requests that an arm would have answered from memory, and how far these answers are known."""
     return Sentence(_answered(summary, arm), "plain")
 
 
-def findings(summary: Summary, arm: str) -> list[Sentence]:
+def logged_findings(summary: Summary, arm: str) -> list[Sentence]:
     """Bounds of an arm's wrong answers, its ratings, and its learning jobs."""
     texts = [text for text in (_bounds(summary, arm), _rated(summary, arm)) if text]
     return [*(Sentence(text, "plain") for text in texts), *_jobs(summary, arm, caution=False)]
 
 
-def cautions(summary: Summary) -> list[Sentence]:
+def logged_cautions(summary: Summary) -> list[Sentence]:
     """Limits of the log."""
     log, sentences = (
         summary.log or {},

@@ -23,8 +23,8 @@ from skg_bench.analysis.report.proof import proof
 from skg_bench.analysis.report.purchases import endings, purchases
 from skg_bench.analysis.report.roster import RosterRow, rosters
 from skg_bench.analysis.report.sentences import code
-from skg_bench.analysis.report.typeset import interval, marked, shown
-from skg_bench.analysis.report.waterfall import WORDS, panels
+from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
+from skg_bench.analysis.report.waterfall import LOSS_WORDS, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.core.record import left_out
@@ -33,8 +33,8 @@ from skg_bench.runfolder.run import Run
 
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 LEAST_TURNS = 60  # of a user in an arm other than the learner
-SCRIPTS = ("figures.js", "tables.js", "export.js", "learner.js", "users.js")
-PACKAGE = "skg_bench.analysis.report"
+PAGE_SCRIPTS = ("figures.js", "tables.js", "export.js", "learner.js", "users.js")
+PAGE_PACKAGE = "skg_bench.analysis.report"
 
 
 def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = ()) -> str:
@@ -42,12 +42,12 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
 
     Raises UsageError when the run has no summary yet, or not these users, or a run beside is of another world.
     """
-    content = summary.read(run)
+    content = summary.read_summary(run)
     compositions = run.manifest.get("compositions") or {}
     all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.table("curves.csv"), content.users)
-    small = figures.weekly(curves, all_looks, content.metrics, content.reference)
+    small = figures.weekly_charts(curves, all_looks, content.metrics, content.reference)
     effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content.reference)
     offers = figures.offers(content, all_looks, content.reference)
     headings, rows = tables.levels(content, all_looks)
@@ -63,19 +63,20 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "css": _asset("page.css"),
         "arms_css": Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
         "scripts": [
-            _asset(name) for name in (*SCRIPTS[:-1], *(("advice.js",) if content.advised else ()), SCRIPTS[-1])
+            _asset(name)
+            for name in (*PAGE_SCRIPTS[:-1], *(("advice.js",) if content.advised else ()), PAGE_SCRIPTS[-1])
         ],
         "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
         "scope": _scope(run, content),
         "question": content.question,
         "heads": heads.heads(content),
-        "lines": heads.lines(content, all_looks),
+        "lines": heads.arm_lines(content, all_looks),
         "cautions": [(s.tone, marked(s.marked)) for s in verdict.cautions(content)],
         "learner": arm,
         "reference": content.reference,
         "looks": all_looks,
         "undrawn": _undrawn(all_looks, content.reference),
-        "least": figures.least(content.users),
+        "least": figures.users_for_a_mean(content.users),
         "presets": _presets(all_looks, main_arms),
         "figures": [(c, _svg(c, main_arms)) for c in small],
         "effect": (effect, _svg(effect, main_arms)) if effect else None,
@@ -83,7 +84,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "offers": (offers, _svg(offers, main_arms)) if offers else None,
         "headings": headings,
         "levels": rows,
-        "differences": tables.differences(content, all_looks),
+        "differences": tables.difference_tables(content, all_looks),
         "effects": tables.effects(content, all_looks),
         "proof": proven,
         "claimed": offered,
@@ -91,7 +92,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "beside": [str(other.path) for other in beside],
         "waterfalls": panels(content, all_looks),
         "ceilings": [
-            (k, shown(figure.mean, "share"), interval(figure.low_new, figure.high_new, "share"))
+            (k, typeset_value(figure.mean, "share"), typeset_interval(figure.low_new, figure.high_new, "share"))
             for k, figure in content.ceiling.items()
         ],
         "saturation": _saturation(content),
@@ -121,7 +122,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
 def _template() -> Template:
     """The page's template; compiling it takes as long as a page of a small run."""
     environment = Environment(
-        loader=PackageLoader(PACKAGE, "."),
+        loader=PackageLoader(PAGE_PACKAGE, "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -132,11 +133,11 @@ def _template() -> Template:
 
 def _asset(name: str) -> Markup:
     """A stylesheet or script of this package."""
-    return Markup((files(PACKAGE) / name).read_text("utf-8"))  # noqa: S704  our own file
+    return Markup((files(PAGE_PACKAGE) / name).read_text("utf-8"))  # noqa: S704  our own file
 
 
 def _svg(c: chart.Chart, main_arms: Sequence[str]) -> Markup:
-    return Markup(chart.svg(c, main_arms, chart.FOCUSABLE))  # noqa: S704  chart escapes names
+    return Markup(chart.chart_svg(c, main_arms, chart.FOCUSABLE))  # noqa: S704  chart escapes names
 
 
 def _safe(value: Any) -> Markup:
@@ -220,8 +221,8 @@ def _saturation(content: Summary) -> dict[str, Any]:
     )
     return {
         "testable": saturation.testable,
-        "limit": shown(saturation.limit, "share"),
-        "rows": [(what, shown(share, "share")) for what, share in rows],
+        "limit": typeset_value(saturation.limit, "share"),
+        "rows": [(what, typeset_value(share, "share")) for what, share in rows],
     }
 
 
@@ -230,7 +231,7 @@ def _settings(run: Run, compositions: Mapping[str, Any], content: Summary) -> di
     known: dict[str, Any] = {"person": _person(content), "judged": content.log is None}
     if content.log is not None:
         known["monday"] = content.log["first_day"]
-    causes = {cause: [str(CAUSES.index(cause)), WORDS[cause][0]] for cause in WORDS}
+    causes = {cause: [str(CAUSES.index(cause)), LOSS_WORDS[cause][0]] for cause in LOSS_WORDS}
     if content.advised:
         levels = {"tiers": TIERS, "outcomes": OUTCOMES, "satisfactions": SATISFACTIONS}
         known |= {"advice": levels}

@@ -22,7 +22,7 @@ from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS
 from skg_bench.runfolder.run import Run, ratings
-from skg_bench.runfolder.schema import LOGGED
+from skg_bench.runfolder.schema import LOGGED_COLUMNS
 
 CAP = 1500  # turns of a user on a page of many users; a user asked for by number is shown in full
 PLACES = 5  # of the shortlist, by combined score
@@ -65,7 +65,7 @@ def pick(users: I64, utility: F64, seed: int) -> list[Pick]:
     return [Pick(user, why) for user, why in chosen.items()]
 
 
-def drawn(users: I64, seed: int) -> list[Pick]:
+def picked_users(users: I64, seed: int) -> list[Pick]:
     """Twelve users by key, or all."""
     return [Pick(user, "drawn") for user in _drawn(users, seed)[:12]]
 
@@ -92,7 +92,7 @@ class Words:
         return self._index[text]
 
 
-def kept(n: int, cap: int) -> list[int]:
+def fitting_turns(n: int, cap: int) -> list[int]:
     """Turns of n that fit the page: all, or the first and the last `cap / 2`."""
     return list(range(n)) if n <= cap else [*range(cap // 2), *range(n - (cap - cap // 2), n)]
 
@@ -103,7 +103,7 @@ Answers = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> 
 def answers(run: Run, users: Sequence[int]) -> Answers:
     """Answers to these users' turns in every arm: who gave them, and how well."""
     columns = ["fallback_to_llm", "answer_correct", "cause", "same_answer"]
-    return {arm: by_user(run.turns(arm, columns, users)) for arm in run.arms}
+    return {arm: columns_by_user(run.turns(arm, columns, users)) for arm in run.arms}
 
 
 def timelines(
@@ -113,12 +113,12 @@ def timelines(
 
     `of_all`: `answers` of these users, which are read if not given.
     """
-    logged = [field.name for field in LOGGED] if run.manifest.get("log") else []
-    turns = by_user(run.turns(arm, [*DECISION, *logged], users))
+    logged = [field.name for field in LOGGED_COLUMNS] if run.manifest.get("log") else []
+    turns = columns_by_user(run.turns(arm, [*DECISION, *logged], users))
     for columns in turns.values():
         columns["clock"] = columns["logged_time"] if logged else local_times(run, columns["time"])
-    updates = by_user(run.updates(arm, None, users))
-    feedback = by_user(ratings(run.feedback(arm, None, users)))
+    updates = columns_by_user(run.updates(arm, None, users))
+    feedback = columns_by_user(ratings(run.feedback(arm, None, users)))
     outcome = answers(run, users) if of_all is None else of_all
     nothing: dict[str, list[Any]] = {}
     return {
@@ -172,7 +172,7 @@ def numbered(run: Run, users: Sequence[str]) -> list[int]:
     return numbers
 
 
-def by_user(table: pa.Table) -> dict[int, dict[str, list[Any]]]:
+def columns_by_user(table: pa.Table) -> dict[int, dict[str, list[Any]]]:
     """Columns of a log by user."""
     users = table["user"].to_numpy()
     edges = [0, *(np.flatnonzero(np.diff(users)) + 1).tolist(), len(users)] if len(users) else []
@@ -190,7 +190,7 @@ def _timeline(
     cap: int,
 ) -> dict[str, Any]:
     n = len(turns["turn"])
-    keep = kept(n, cap)
+    keep = fitting_turns(n, cap)
     words = Words()
     position = {turn: i for i, turn in enumerate(turns["turn"])}
     named: dict[int, str] = {}

@@ -13,12 +13,12 @@ from pathlib import Path
 from skg_bench.analysis import summary
 from skg_bench.analysis.report import chart, figures
 from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
-from skg_bench.analysis.report.sentences import plain
+from skg_bench.analysis.report.sentences import without_markup
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import printable
 from skg_bench.runfolder.run import Run
 
-PANELS = ("hit_rate", "err_per_request")
+PICTURE_PANELS = ("hit_rate", "err_per_request")
 OF_ADVICE = ("utility", "listened")
 GAP, HEAD, PAD = 16, 46, 14  # pixels between panels, above them, around everything
 STYLE = """
@@ -41,24 +41,24 @@ svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #e1e5ea; --rule-2:
 """
 
 
-def svg(run: Run, arms: Sequence[str] | None = None) -> str:
+def picture_svg(run: Run, arms: Sequence[str] | None = None) -> str:
     """The picture as text. `arms`: which ones; None: those that are on when the page opens.
 
     Raises UsageError for an arm that the run does not have, or a run without `summary.json`.
     """
-    content = summary.read(run)
+    content = summary.read_summary(run)
     all_looks = looks_of(run, content)
     if unknown := [arm for arm in arms or () if arm not in run.arms]:
         raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")
     shown_arms = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.table("curves.csv"), content.users)
-    weekly = {c.id: c for c in figures.weekly(curves, all_looks, content.metrics, content.reference)}
-    wanted = OF_ADVICE if content.advised else PANELS
+    weekly = {c.id: c for c in figures.weekly_charts(curves, all_looks, content.metrics, content.reference)}
+    wanted = OF_ADVICE if content.advised else PICTURE_PANELS
     panels = [weekly[f"f-{metric}"] for metric in wanted if f"f-{metric}" in weekly]
-    return drawn(panels, all_looks, shown_arms)
+    return side_by_side(panels, all_looks, shown_arms)
 
 
-def drawn(panels: Sequence[chart.Chart], all_looks: Sequence[Look], arms: Sequence[str]) -> str:
+def side_by_side(panels: Sequence[chart.Chart], all_looks: Sequence[Look], arms: Sequence[str]) -> str:
     """Charts side by side, with the lines of these arms."""
     width = 2 * PAD + len(panels) * (chart.WIDTH + GAP) - GAP
     panels = [replace(panel, series=[s for s in panel.series if s.name in arms]) for panel in panels]
@@ -72,21 +72,23 @@ def drawn(panels: Sequence[chart.Chart], all_looks: Sequence[Look], arms: Sequen
     for n, panel in enumerate(panels):
         x = PAD + n * (chart.WIDTH + GAP)
         box = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{tall}" preserveAspectRatio="xMidYMin"'
-        out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(plain(panel.title))}</text>')
-        out.append(f'<text x="{x}" y="{PAD + 32}">{escape(plain(panel.says))}</text>')
-        out.append(chart.svg(panel, arms, box))
+        out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(without_markup(panel.title))}</text>')
+        out.append(f'<text x="{x}" y="{PAD + 32}">{escape(without_markup(panel.says))}</text>')
+        out.append(chart.chart_svg(panel, arms, box))
     return "".join([*out, "</svg>\n"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m skg_bench.analysis.report.picture", description=svg.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m skg_bench.analysis.report.picture", description=picture_svg.__doc__
+    )
     parser.add_argument("run", type=Path, help="folder of the run")
     parser.add_argument("out", type=Path, help="file to write, .svg")
     parser.add_argument("--arm", action="append", help="an arm to draw; may be given again")
     given = parser.parse_args(arguments)
     try:
-        given.out.write_text(svg(Run(given.run), given.arm), "utf-8")
+        given.out.write_text(picture_svg(Run(given.run), given.arm), "utf-8")
     except UsageError as error:
         print(printable(f"error: {error}"), file=sys.stderr)  # noqa: T201  a command's answer
         return 2

@@ -15,19 +15,19 @@ from skg_bench.analysis.comparison.turn_bins import BinTable, bin_names
 from skg_bench.analysis.counts.advice import is_advised
 from skg_bench.analysis.counts.wording import of_purchases
 from skg_bench.analysis.report.arms import Look, looks
-from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, svg
-from skg_bench.analysis.report.figures import least
-from skg_bench.analysis.report.links import flips
+from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, chart_svg
+from skg_bench.analysis.report.figures import users_for_a_mean
+from skg_bench.analysis.report.links import flips_link
 from skg_bench.analysis.report.sentences import code
-from skg_bench.analysis.report.tables import Cell, Scale, forest, p_value
-from skg_bench.analysis.report.typeset import interval, shown
+from skg_bench.analysis.report.tables import Cell, Scale, forest, p_value_text
+from skg_bench.analysis.report.typeset import typeset_interval, typeset_value
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import Run
 
-TONES = {"equivalent": "good", "not equivalent": "plain", "inconclusive": "open"}
-SAYS = {
+CONTRAST_TONES = {"equivalent": "good", "not equivalent": "plain", "inconclusive": "open"}
+PROOF_WORDS = {
     "nothing by construction": "Their true difference is 0. A harness that finds one here finds it anywhere.",
     "control": "Captures or ratings as before, without what they were about. Not nothing: they do something else.",
     "effect": "One thing changed in the arm that learns.",
@@ -126,7 +126,7 @@ def _over(run: Run, effects: LearningEffect, page: Sequence[Look] | None) -> Ove
     twin_looks = [next(look for look in every if look.arm == arm) for arm in effects.frozen]
     shown_arms = [look.arm for look in twin_looks if page is None or look.shown]
     table = effects.effect
-    few = table.n < least(int(table.n.max(initial=0)))
+    few = table.n < users_for_a_mean(int(table.n.max(initial=0)))
     tracks = [[_track(np.where(few[i], np.nan, column[i])) for column in (table.mean, table.low, table.high)]
               for i in range(len(twin_looks))]  # fmt: skip
     lines = [Series(look.arm, look.classes, *track) for look, track in zip(twin_looks, tracks, strict=True)]
@@ -136,7 +136,7 @@ def _over(run: Run, effects: LearningEffect, page: Sequence[Look] | None) -> Ove
     chart = Chart("f-over-turns", title, says, "utility", "turn", [float(e) for e in effects.edges], lines)
     names = [f"{effects.live} − {arm}" for arm in effects.frozen]
     known = any(value is not None for line in lines for value in line.mean)
-    drawing = Markup(svg(chart, shown_arms, FOCUSABLE if page else "") if known else "")  # noqa: S704  names are escaped
+    drawing = Markup(chart_svg(chart, shown_arms, FOCUSABLE if page else "") if known else "")  # noqa: S704  names are escaped
     return Over(
         chart,
         drawing,
@@ -163,7 +163,10 @@ def _cell(table: BinTable, row: int, column: int) -> Cell:
     if table.n[row, column] == 0:
         return Cell("", "")
     low, high = (_known(ends[row, column]) for ends in (table.low, table.high))
-    return Cell(shown(table.mean[row, column], "utility", signed=True), interval(low, high, "utility", signed=True))
+    return Cell(
+        typeset_value(table.mean[row, column], "utility", signed=True),
+        typeset_interval(low, high, "utility", signed=True),
+    )
 
 
 def _known(value: float) -> float | None:
@@ -189,7 +192,7 @@ def _transfer(matrix: TransferMatrix) -> list[tuple[str, str]]:
 
 def _tested(test: PairedT, unit: str) -> Cell:
     low, high = (_known(test.limit(tail)) for tail in (0.025, 0.975))
-    return Cell(shown(test.mean, unit, signed=True), interval(low, high, unit, signed=True))
+    return Cell(typeset_value(test.mean, unit, signed=True), typeset_interval(low, high, unit, signed=True))
 
 
 def _asked(name: str, findings: Sequence[ContrastResult]) -> Asked:
@@ -201,13 +204,13 @@ def _asked(name: str, findings: Sequence[ContrastResult]) -> Asked:
     kinds = [
         Contrasts(
             kind,
-            SAYS[kind],
+            PROOF_WORDS[kind],
             [row for row, finding in zip(rows, metric_findings, strict=True) if finding.contrast.kind == kind],
         )
         for kind in KINDS
     ]
     unit = "difference" if metric.unit == "share" else metric.unit
-    return Asked(name, metric.label, shown(margin, unit), [group for group in kinds if group.rows])
+    return Asked(name, metric.label, typeset_value(margin, unit), [group for group in kinds if group.rows])
 
 
 def _row(finding: ContrastResult, figure: Figure, scale: Scale) -> ContrastRow:
@@ -215,14 +218,14 @@ def _row(finding: ContrastResult, figure: Figure, scale: Scale) -> ContrastRow:
     return ContrastRow(
         f"{contrast.arm} − {contrast.reference}",
         contrast.asks,
-        shown(finding.estimate.mean, unit, signed=True),
+        typeset_value(finding.estimate.mean, unit, signed=True),
         forest(figure, scale),
-        flips(contrast.arm, contrast.reference),
-        interval(figure.low, figure.high, unit, signed=True),
-        interval(figure.low_new, figure.high_new, unit, signed=True),
-        p_value(finding.p),
+        flips_link(contrast.arm, contrast.reference),
+        typeset_interval(figure.low, figure.high, unit, signed=True),
+        typeset_interval(figure.low_new, figure.high_new, unit, signed=True),
+        p_value_text(finding.p),
         finding.verdict,
-        TONES[finding.verdict],
+        CONTRAST_TONES[finding.verdict],
     )
 
 

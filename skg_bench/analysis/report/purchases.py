@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from skg_bench.analysis.report.people import Words, by_user, kept, local_times, thousandths
+from skg_bench.analysis.report.people import Words, columns_by_user, fitting_turns, local_times, thousandths
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.core.learning import COURSE_COUNTS
 from skg_bench.runfolder.run import Run
@@ -19,7 +19,7 @@ _TURN = [
 ]  # fmt: skip
 _WORTHS = ("worth", "worth_fresh", "worth_book", "worth_best")
 _SERVED = {"silent": 2, "prompted": 1}  # codes of the page; 0: the generic question
-NOTHING: Mapping[str, list[Any]] = {}
+NO_PURCHASES: Mapping[str, list[Any]] = {}
 Columns = Mapping[str, list[Any]]
 
 
@@ -28,7 +28,7 @@ Endings = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> 
 
 def endings(run: Run, users: Sequence[int]) -> Endings:
     """Outcomes of these users' purchases in every arm."""
-    return {arm: by_user(run.turns(arm, ["outcome"], users)) for arm in run.arms}
+    return {arm: columns_by_user(run.turns(arm, ["outcome"], users)) for arm in run.arms}
 
 
 def purchases(
@@ -37,15 +37,17 @@ def purchases(
     """Purchases of these users in `arm` as the page needs them, by user id; plain lists, ready for json. `of_all`:
     `endings` of these users, which are read if not given.
     """
-    turns = by_user(run.turns(arm, _TURN, users))
-    updates, feedback, jobs = (by_user(log(arm, None, users)) for log in (run.updates, run.feedback, run.learning))
+    turns = columns_by_user(run.turns(arm, _TURN, users))
+    updates, feedback, jobs = (
+        columns_by_user(log(arm, None, users)) for log in (run.updates, run.feedback, run.learning)
+    )
     ended = endings(run, users) if of_all is None else of_all
     return {
         user: _packed(
             {**turns[user], "clock": local_times(run, turns[user]["time"])},
-            updates.get(user, NOTHING),
-            feedback.get(user, NOTHING),
-            jobs.get(user, NOTHING),
+            updates.get(user, NO_PURCHASES),
+            feedback.get(user, NO_PURCHASES),
+            jobs.get(user, NO_PURCHASES),
             {other: by_arm[user]["outcome"] for other, by_arm in ended.items() if user in by_arm},
             cap,
         )
@@ -58,7 +60,7 @@ def _packed(
     turns: Columns, updates: Columns, feedback: Columns, jobs: Columns, arms: Mapping[str, Sequence[str]], cap: int
 ) -> dict[str, Any]:
     n, words = len(turns["turn"]), Words()
-    keep = kept(n, cap)
+    keep = fitting_turns(n, cap)
     start, run_start = turns["clock"][0], turns["time"][0]
     operations = _rows(updates)
     texts = _Texts(operations, _begun(jobs))

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from skg_bench.analysis.counts.advice import advice_metrics
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
-from skg_bench.analysis.report.people import Pick, drawn, logged_users, pick
-from skg_bench.analysis.report.typeset import shown
+from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_users
+from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.runfolder.run import Run
@@ -75,7 +75,7 @@ def _picked(
     if users is None:
         if tally.judged:
             return pick(requests.users, utility_of(tally, prices), requests.seed)
-        return drawn(requests.users, requests.seed)
+        return picked_users(requests.users, requests.seed)
     unknown = [u for u in users if u not in set(requests.users.tolist())]
     if unknown:
         raise UsageError(
@@ -109,12 +109,12 @@ def _row(p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F6
         rank=rank,
         words=f"{WHY[p.why]} ({rank:,} of {len(utility):,})" if tally.judged else WHY[p.why],
         turns=f"{int(turn):,}",
-        hit_rate=shown(hit / turn, "share"),
-        err_per_hit=shown(wrong_hit / hit if hit else None, "share"),
-        listened=shown(_listened(tally, i), "share"),
+        hit_rate=typeset_value(hit / turn, "share"),
+        err_per_hit=typeset_value(wrong_hit / hit if hit else None, "share"),
+        listened=typeset_value(_listened(tally, i), "share"),
         skills="" if np.isnan(tally.book_end[i]) else f"{int(tally.book_end[i]):,}",
-        utility=shown(float(utility[i]), "utility"),
-        beyond="" if beyond is None else shown(float(beyond[i]), "utility", signed=True),
+        utility=typeset_value(float(utility[i]), "utility"),
+        beyond="" if beyond is None else typeset_value(float(beyond[i]), "utility", signed=True),
         spark=_spark(tally, i),
     )
 

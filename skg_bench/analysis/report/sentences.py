@@ -19,7 +19,7 @@ class Sentence:
     @property
     def text(self) -> str:
         """The sentence without backticks, for a terminal."""
-        return plain(self.marked)
+        return without_markup(self.marked)
 
 
 def code(arm: str) -> str:
@@ -27,7 +27,7 @@ def code(arm: str) -> str:
     return f"`{arm.replace('`', '')}`"
 
 
-def plain(marked: str) -> str:
+def without_markup(marked: str) -> str:
     """A marked text as a reader without markup sees it."""
     return marked.replace("`", "")
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from skg_bench.analysis.report.arms import Look
-from skg_bench.analysis.report.links import flips
-from skg_bench.analysis.report.typeset import interval, shown, sizes
+from skg_bench.analysis.report.links import flips_link
+from skg_bench.analysis.report.typeset import typeset_interval, typeset_sizes, typeset_value
 from skg_bench.analysis.summary.content import MetricWords, Summary
-from skg_bench.analysis.summary.figures import NOTHING, DifferenceFigure, Figure
+from skg_bench.analysis.summary.figures import NO_FIGURE, DifferenceFigure, Figure
 
-LEVELS = (
+LEVEL_METRICS = (
     "utility", "hit_rate", "err_per_hit", "right_per_hit", "pays_from", "err_per_request", "rated_ok", "skills",
     "offers_per_week", "calls_saved", "cost_saved_usd",
 )  # fmt: skip
@@ -20,7 +20,7 @@ OF_A_LOG = ("hit_rate", "same_answer", "other_answer", "other_intent", "wrong_lo
 OF_ADVICE = ("utility", "listened", "overridden", "regret", "blocked_wanted", "interventions_per_week", "hit_rate",
              "worth_it", "skills", "learning_cost_usd")  # fmt: skip
 LONG_LABEL = {"utility": "Utility per request"}
-TONES = {"better": "good", "worse": "bad", "higher": "plain", "lower": "plain"}
+VERDICT_TONES = {"better": "good", "worse": "bad", "higher": "plain", "lower": "plain"}
 FOREST_WIDTH, FOREST_HEIGHT = 200, 20
 
 
@@ -76,7 +76,7 @@ class DifferenceTable:
     rows: Sequence[DifferenceRow]
 
 
-def label(metric: str, metrics: Mapping[str, MetricWords]) -> str:
+def metric_heading(metric: str, metrics: Mapping[str, MetricWords]) -> str:
     """A metric's name as a heading."""
     text = str(LONG_LABEL.get(metric) or metrics[metric].label)
     if metric == "utility" and "listened" in metrics:
@@ -87,7 +87,7 @@ def label(metric: str, metrics: Mapping[str, MetricWords]) -> str:
 def levels(summary: Summary, looks: Sequence[Look]) -> tuple[list[str], list[Level]]:
     """Headings and rows, best utility first."""
     metrics, arms = summary.metrics, summary.arms
-    wanted: Sequence[str] = LEVELS
+    wanted: Sequence[str] = LEVEL_METRICS
     if summary.advised:
         wanted = OF_ADVICE
     elif summary.log is not None:
@@ -102,21 +102,21 @@ def levels(summary: Summary, looks: Sequence[Look]) -> tuple[list[str], list[Lev
             Level(
                 look,
                 [
-                    Cell(shown(figure.mean, unit), interval(figure.low_new, figure.high_new, unit))
-                    for figure, unit in ((arm_figures.get(m, NOTHING), metrics[m].unit) for m in listed)
+                    Cell(typeset_value(figure.mean, unit), typeset_interval(figure.low_new, figure.high_new, unit))
+                    for figure, unit in ((arm_figures.get(m, NO_FIGURE), metrics[m].unit) for m in listed)
                 ],
             )
         )
-    return [label(m, metrics) for m in listed], rows
+    return [metric_heading(m, metrics) for m in listed], rows
 
 
-def differences(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
+def difference_tables(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
     """One table per metric, arms by utility as in the table of levels."""
     against = summary.differences
     order = sorted(looks, key=lambda look: -_mean(summary.arms[look.arm].get("utility")))
     reference = str(summary.reference)
     entries = [
-        (ArmPair(look, "", flips(look.arm, reference)), against[look.arm]) for look in order if look.arm in against
+        (ArmPair(look, "", flips_link(look.arm, reference)), against[look.arm]) for look in order if look.arm in against
     ]
     return _tables(entries, summary.metrics)
 
@@ -128,7 +128,7 @@ def effects(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
     for look in (look for look in looks if look.arm in frozen):
         effect = frozen[look.arm]
         note = f"{effect.live} against {look.arm}, from turn {effect.since:,}"
-        entries.append((ArmPair(look, note, flips(effect.live, look.arm)), effect.metrics))
+        entries.append((ArmPair(look, note, flips_link(effect.live, look.arm)), effect.metrics))
     return _tables(entries, summary.metrics)
 
 
@@ -142,7 +142,7 @@ def _tables(
             continue
         scale = Scale.of([d for _, d in some], [pair.look.shown for pair, _ in some])
         rows = [_row(pair, d, about.unit, scale) for pair, d in some]
-        tables.append(DifferenceTable(metric, label(metric, metrics), about.says, rows))
+        tables.append(DifferenceTable(metric, metric_heading(metric, metrics), about.says, rows))
     return tables
 
 
@@ -151,18 +151,18 @@ def _row(pair: ArmPair, d: DifferenceFigure, unit: str, scale: "Scale") -> Diffe
         look=pair.look,
         note=pair.note or pair.look.arm,
         turns=pair.turns,
-        difference=shown(d.mean, unit, signed=True),
+        difference=typeset_value(d.mean, unit, signed=True),
         forest=forest(d, scale),
-        these=interval(d.low, d.high, unit, signed=True),
-        new=interval(d.low_new, d.high_new, unit, signed=True),
-        detectable=sizes(d.mde_rise, d.mde_fall, unit),
-        p="–" if d.p_holm is None else p_value(d.p_holm),
+        these=typeset_interval(d.low, d.high, unit, signed=True),
+        new=typeset_interval(d.low_new, d.high_new, unit, signed=True),
+        detectable=typeset_sizes(d.mde_rise, d.mde_fall, unit),
+        p="–" if d.p_holm is None else p_value_text(d.p_holm),
         verdict=d.verdict,
-        tone=TONES.get(d.verdict, "open"),
+        tone=VERDICT_TONES.get(d.verdict, "open"),
     )
 
 
-def p_value(p: float) -> str:
+def p_value_text(p: float) -> str:
     """Three digits are enough."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 

@@ -9,7 +9,7 @@ from skg_bench.analysis.counts import wording
 _MINUS = re.compile(r"(?<![\w-])-(?=[$\d])")
 _UNIT = re.compile(r"(?<=\d) (?=(%|pp|s)(\W|$))")
 _CODE = re.compile(r"`([^`]+)`")
-NOTHING = "–"
+DASH = "–"
 
 
 def typeset(text: str) -> str:
@@ -22,23 +22,23 @@ def marked(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(typeset(text)))))  # noqa: S704  escaped first
 
 
-def shown(value: float | None, unit: str, *, signed: bool = False) -> str:
+def typeset_value(value: float | None, unit: str, *, signed: bool = False) -> str:
     """A value of a metric, in the words that the command line uses too."""
     text = wording.number(value, unit, signed=signed)
-    return NOTHING if text == "-" else typeset(text)
+    return DASH if text == "-" else typeset(text)
 
 
-def sizes(rise: float | None, fall: float | None, unit: str) -> str:
+def typeset_sizes(rise: float | None, fall: float | None, unit: str) -> str:
     """Sizes above and below 0, in the words that the command line uses too."""
     text = wording.rise_or_fall(rise, fall, unit)
-    return NOTHING if text == "-" else typeset(text)
+    return DASH if text == "-" else typeset(text)
 
 
-def interval(low: float | None, high: float | None, unit: str, *, signed: bool = False) -> str:
+def typeset_interval(low: float | None, high: float | None, unit: str, *, signed: bool = False) -> str:
     """`low to high`; the unit is said once."""
     if low is None or high is None:
-        return NOTHING
-    first, last = shown(low, unit, signed=signed), shown(high, unit, signed=signed)
+        return DASH
+    first, last = typeset_value(low, unit, signed=signed), typeset_value(high, unit, signed=signed)
     for after in ("\u202f%", "\u202fpp", "\u202fs"):
         if last.endswith(after):
             first = first.removesuffix(after)

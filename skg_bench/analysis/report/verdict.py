@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skg_bench.analysis.counts.kinds import WORDS
+from skg_bench.analysis.counts.kinds import INTENT_KIND_WORDS
 from skg_bench.analysis.counts.wording import interval, least, number, of_purchases, rise_or_fall
 from skg_bench.analysis.report import logged
 from skg_bench.analysis.report.advised import ALONE, advice_sentences
@@ -25,19 +25,19 @@ _RANK = {"good": 0, "bad": 0, "open": 1}  # of a sentence's tone: what is proven
 
 def words(summary: Summary) -> list[Sentence]:
     """A sentence for each arm, what more there is to say of the learner, and what to beware of."""
-    about = [] if summary.log is None else [logged.headline(summary, summary.learner)]
+    about = [] if summary.log is None else [logged.logged_headline(summary, summary.learner)]
     return [
         *about,
-        *(sentence for _, sentence in arms(summary)),
-        *findings(summary, summary.learner),
+        *(sentence for _, sentence in arm_sentences(summary)),
+        *finding_sentences(summary, summary.learner),
         *cautions(summary),
     ]
 
 
-def arms(summary: Summary) -> list[tuple[str, Sentence]]:
+def arm_sentences(summary: Summary) -> list[tuple[str, Sentence]]:
     """A sentence for each arm that is compared: proven ones first; within these the learner, then what was changed."""
     if summary.log is not None:
-        by_arm = {arm: logged.answered(summary, arm) for arm in summary.arms if arm != summary.never}
+        by_arm = {arm: logged.logged_answers(summary, arm) for arm in summary.arms if arm != summary.never}
     else:
         by_arm = {arm: sentence for arm in summary.arms if (sentence := _against(summary, arm)) is not None}
     order = list(summary.arms)
@@ -51,15 +51,15 @@ def arms(summary: Summary) -> list[tuple[str, Sentence]]:
 def headline(summary: Summary, arm: str) -> Sentence | None:
     """The answer to the run's question for one arm; None: there is nothing to compare it with."""
     if summary.log is not None:
-        return logged.headline(summary, arm)
+        return logged.logged_headline(summary, arm)
     sentence = _against(summary, arm, whole=True)
     return None if sentence is None else _worded(summary, [sentence])[0]
 
 
-def findings(summary: Summary, arm: str) -> list[Sentence]:
+def finding_sentences(summary: Summary, arm: str) -> list[Sentence]:
     """Further sentences on one arm."""
     if summary.log is not None:
-        return logged.findings(summary, arm)
+        return logged.logged_findings(summary, arm)
     sentences = _effects(summary, arm)
     if summary.advised:
         sentences += advice_sentences(summary, arm)
@@ -94,7 +94,7 @@ def cautions(summary: Summary) -> list[Sentence]:
     if summary.incomplete:
         sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
     if summary.log is not None:
-        return [*sentences, *logged.cautions(summary)]
+        return [*sentences, *logged.logged_cautions(summary)]
     gaps = [by_metric["utility"] for by_metric in summary.differences.values() if "utility" in by_metric]
     if seen := [gap for gap in gaps if gap.least_users is not None and gap.verdict != "identical"]:
         sentences += _worded(summary, [Sentence(least(seen[0].least_users, seen[0].least_intents), "plain")])
@@ -170,7 +170,9 @@ def _kinds(summary: Summary, arm: str) -> Sentence | None:
     """Sentence on where the difference to the reference comes from."""
     parts = summary.kinds.get(arm, {})
     listed = [
-        f"{number(parts[kind].mean, 'utility', signed=True)} on {word}" for kind, word in WORDS.items() if kind in parts
+        f"{number(parts[kind].mean, 'utility', signed=True)} on {word}"
+        for kind, word in INTENT_KIND_WORDS.items()
+        if kind in parts
     ]
     if summary.reference is None or len(listed) < 2:
         return None

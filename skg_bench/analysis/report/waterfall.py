@@ -6,18 +6,18 @@ from html import escape
 
 from markupsafe import Markup
 
-from skg_bench.analysis.report.advised import LINKS as LINK_WORDS
+from skg_bench.analysis.report.advised import LINK_WORDS
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import WIDTH, tick, ticks
 from skg_bench.analysis.report.links import lost
-from skg_bench.analysis.report.typeset import interval, shown
+from skg_bench.analysis.report.typeset import typeset_interval, typeset_value
 from skg_bench.analysis.summary.content import Summary, Waterfall
-from skg_bench.analysis.summary.figures import NOTHING, Figure
+from skg_bench.analysis.summary.figures import NO_FIGURE, Figure
 from skg_bench.analysis.summary.regret import LINKS
 from skg_bench.analysis.summary.waterfall import ORDER
 
 LEFT, RIGHT, ROW, BAR, FOOT = 118, 46, 21, 13, 24  # pixels
-WORDS = {
+LOSS_WORDS = {
     "novelty": ("Nothing to know", "A one-off, or no earlier answer that still holds: the LLM answered."),
     "capture": ("Not captured", "An earlier answer holds, but no skill has one: the LLM answered."),
     "wrong_source": ("Wrong source", "The stored answer was wrong from the beginning."),
@@ -68,10 +68,10 @@ def _panel(look: Look, fall: Waterfall, turns: int) -> ArmLosses:
     losses, against, order = fall.losses, fall.differences or {}, _order(fall.losses)
     return ArmLosses(
         look,
-        shown(fall.ceiling, "utility"),
-        shown(fall.ceiling - sum(_mean(losses[cause]) for cause in order), "utility"),
-        Markup(svg(look, fall.ceiling, losses)),  # noqa: S704  names are escaped
-        [_row(cause, losses[cause], against.get(cause, NOTHING), turns) for cause in order],
+        typeset_value(fall.ceiling, "utility"),
+        typeset_value(fall.ceiling - sum(_mean(losses[cause]) for cause in order), "utility"),
+        Markup(waterfall_svg(look, fall.ceiling, losses)),  # noqa: S704  names are escaped
+        [_row(cause, losses[cause], against.get(cause, NO_FIGURE), turns) for cause in order],
     )
 
 
@@ -85,22 +85,22 @@ def _mean(loss: Figure) -> float:
 
 
 def _row(cause: str, loss: Figure, against: Figure, turns: int) -> CauseRow:
-    label, says = {**WORDS, **LINK_WORDS}[cause]
+    label, says = {**LOSS_WORDS, **LINK_WORDS}[cause]
     return CauseRow(
         label,
         says,
-        shown(loss.n_turns / turns, "share"),
-        shown(loss.mean, "utility"),
-        interval(loss.low, loss.high, "utility"),
-        interval(loss.low_new, loss.high_new, "utility"),
-        shown(against.mean, "utility", signed=True),
-        interval(against.low_new, against.high_new, "utility", signed=True),
+        typeset_value(loss.n_turns / turns, "share"),
+        typeset_value(loss.mean, "utility"),
+        typeset_interval(loss.low, loss.high, "utility"),
+        typeset_interval(loss.low_new, loss.high_new, "utility"),
+        typeset_value(against.mean, "utility", signed=True),
+        typeset_interval(against.low_new, against.high_new, "utility", signed=True),
     )
 
 
-def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
+def waterfall_svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
     """The bars, with the 95 % interval for new requests at the end of each. A bar below 0 goes to the right."""
-    order, named = _order(losses), {**WORDS, **LINK_WORDS}
+    order, named = _order(losses), {**LOSS_WORDS, **LINK_WORDS}
     levels = [ceiling]
     for cause in order:
         levels.append(levels[-1] - _mean(losses[cause]))
@@ -116,8 +116,8 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
     def x(value: float) -> float:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * max(value - marks[0], 0.0) / (marks[-1] - marks[0]), 1)
 
-    words = "; ".join(f"{named[c][0]} {shown(losses[c].mean, 'utility')}" for c in order)
-    label = f"{look.arm}: from {shown(ceiling, 'utility')} to {shown(levels[-1], 'utility')}. {words}."
+    words = "; ".join(f"{named[c][0]} {typeset_value(losses[c].mean, 'utility')}" for c in order)
+    label = f"{look.arm}: from {typeset_value(ceiling, 'utility')} to {typeset_value(levels[-1], 'utility')}. {words}."
     out = [
         f'<svg class="chart falls {look.css}" viewBox="0 0 {WIDTH} {floor + FOOT}" role="img"',
         f' aria-label="{escape(label)}"><g class="grid">',
@@ -131,8 +131,8 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
         loss, middle = losses[cause], (n + 0.5) * ROW
         before, after = x(levels[n - 1]), x(levels[n])
         wide = max(abs(before - after), 0.8)
-        if cause in WORDS:
-            turns = f"Turns of {look.arm} lost to: {WORDS[cause][0]}"
+        if cause in LOSS_WORDS:
+            turns = f"Turns of {look.arm} lost to: {LOSS_WORDS[cause][0]}"
             out.append(f'<a href="{escape(lost(look.arm, cause))}" aria-label="{escape(turns)}">')
             out.append(f'<path class="target" d="M0 {n * ROW}H{WIDTH}v{ROW}H0z"/>')
         won = ' class="won"' if after > before else ""
@@ -141,7 +141,7 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
             ends = [x(levels[n - 1] - end) for end in (loss.high_new, loss.low_new)]
             out.append(f'<line class="reach" x1="{ends[0]}" x2="{ends[1]}" y1="{middle}" y2="{middle}"/>')
         out.append(f'<line class="step" x1="{after}" x2="{after}" y1="{middle + BAR / 2}" y2="{(n + 1) * ROW}"/>')
-        out.append(_words(named[cause][0], _mean(loss), n) + ("</a>" if cause in WORDS else ""))
+        out.append(_words(named[cause][0], _mean(loss), n) + ("</a>" if cause in LOSS_WORDS else ""))
     return "".join([*out, _words("Reached", levels[-1], len(levels)), _level(x(levels[-1]), len(levels)), "</svg>"])
 
 
@@ -153,5 +153,5 @@ def _words(label: str, value: float, n: int) -> str:
     y = (n + 0.5) * ROW + 4
     return (
         f'<text x="{LEFT - 8}" y="{y}" text-anchor="end">{label}</text>'
-        f'<text x="{WIDTH}" y="{y}" text-anchor="end">{shown(value, "utility")}</text>'
+        f'<text x="{WIDTH}" y="{y}" text-anchor="end">{typeset_value(value, "utility")}</text>'
     )

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from skg_bench.analysis.counts.break_even import Answers, BreakEven, break_even
-from skg_bench.analysis.counts.kinds import KINDS, kinds
+from skg_bench.analysis.counts.kinds import INTENT_KINDS, kinds
 from skg_bench.analysis.counts.measure import contrast, denominator, identical, measure, weekly
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.roles import Roles
@@ -158,7 +158,7 @@ def _reuse(of_hits: BreakEven, hits: int) -> dict[str, Figure]:
 def _by_kind(kind: I32, arm: Answers, reference: Answers, requests: LoggedEvents) -> dict[str, Figure]:
     """The difference in utility per request, by what the requests are; kinds that do not occur are left out."""
     n, gained = len(requests.cells.user), arm.worth - reference.worth
-    rows = {name: np.flatnonzero(kind == code) for code, name in enumerate(KINDS)}
+    rows = {name: np.flatnonzero(kind == code) for code, name in enumerate(INTENT_KINDS)}
     some = {name: at for name, at in rows.items() if len(at)}
     counts = ([sums(requests.cell[at], n, gained[at])] for at in some.values())
     parts = estimates(requests.cells, [sums(requests.cell, n)], counts)

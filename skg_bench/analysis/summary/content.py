@@ -14,7 +14,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
 from skg_bench.core.shapes import shaped
 
-VERSION = 11
+SUMMARY_VERSION = 11
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Summary:
         except UsageError as error:
             raise ValueError(str(error)) from error
         version = content.get("version") if isinstance(content, Mapping) else None
-        if version != VERSION:
-            raise ValueError(f"version {reprlib.repr(version)}, this program reads version {VERSION}")
+        if version != SUMMARY_VERSION:
+            raise ValueError(f"version {reprlib.repr(version)}, this program reads version {SUMMARY_VERSION}")
         summary: Summary = shaped(cls, content, "summary")
         return summary

@@ -25,7 +25,7 @@ from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.summary.content import (
-    VERSION,
+    SUMMARY_VERSION,
     CorpusUse,
     FreezeEffect,
     MetricWords,
@@ -56,12 +56,12 @@ REUSE = {
         "Right answers from memory beyond the share from which on they are worth more than the LLM's.",
     ),
 }  # fmt: skip
-LEVEL = 1e-9  # a difference that changes less from the lowest price to the highest changes by rounding only
+ROUNDING = 1e-9  # a difference that changes less from the lowest price to the highest changes by rounding only
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
-OFFERS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)  # prices of an offer, beside the configured one
+OFFER_PRICES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)  # prices of an offer, beside the configured one
 
 
-def write(run: Run) -> Summary:
+def write_summary(run: Run) -> Summary:
     """Compute and write both files; returns what is in `summary.json`.
 
     Raises UsageError when arms do not share their events, rows are missing, or the run went on meanwhile.
@@ -73,7 +73,7 @@ def write(run: Run) -> Summary:
     return content
 
 
-def read(run: Run) -> Summary:
+def read_summary(run: Run) -> Summary:
     """Content of `summary.json`.
 
     Raises UsageError when there is none, and for one of another version or of other content.
@@ -101,9 +101,9 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     log = run.manifest.get("log")
     use = _corpus_use(requests, log)
     content = Summary(
-        version=VERSION, question=run.manifest.get("question", ""), seed=requests.seed, users=len(requests.users),
-        weeks=requests.weeks, turns=len(requests), reference=role.reference, never=role.never, learner=role.learner,
-        changed=role.changed, serving=_serving(run),
+        version=SUMMARY_VERSION, question=run.manifest.get("question", ""), seed=requests.seed,
+        users=len(requests.users), weeks=requests.weeks, turns=len(requests), reference=role.reference,
+        never=role.never, learner=role.learner, changed=role.changed, serving=_serving(run),
         incomplete=bool(run.manifest.get("incomplete", False)), utility=utility,
         metrics={m.name: MetricWords(m.label, m.unit, m.better, m.says) for m in [*shown.values(), *beyond.values()]}
         | (REUSE if tables.break_even else {}),
@@ -152,7 +152,7 @@ def _offers(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
     """Prices of an offer, and utility at each; none where skills are advice or truth is not known."""
     if is_advised(run) or run.manifest.get("log"):
         return [], []
-    prices = sorted({*OFFERS, utility.offer})
+    prices = sorted({*OFFER_PRICES, utility.offer})
     return prices, [utility.at_offer(price) for price in prices]
 
 
@@ -206,7 +206,7 @@ def _break_even(against: Sequence[Estimate], lambdas: Sequence[float]) -> float 
     if not against:
         return None
     first, last = against[0].mean, against[-1].mean
-    if isclose(first, last, rel_tol=LEVEL, abs_tol=LEVEL):
+    if isclose(first, last, rel_tol=ROUNDING, abs_tol=ROUNDING):
         return None
     slope = (last - first) / (lambdas[-1] - lambdas[0])
     price = lambdas[0] - first / slope

@@ -35,7 +35,7 @@ class Figure:
         return cls(digits(e.mean), *ends, e.n_users, n_turns, e.excluded)
 
 
-NOTHING = Figure(None, None, None, None, None, 0, 0, 0)  # stands for what was not measured
+NO_FIGURE = Figure(None, None, None, None, None, 0, 0, 0)  # stands for what was not measured
 
 
 @dataclass(frozen=True)

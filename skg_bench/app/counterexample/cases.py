@@ -27,13 +27,13 @@ from skg_bench.core.grid import I32, Bool
 from skg_bench.core.shapes import shaped
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import CAUSES, RATINGS, Embedder
-from skg_bench.core.world import OFFERS, Events, Truth, World, hits
+from skg_bench.core.world import OFFERS, Events, Truth, World, hit_mask
 from skg_bench.engine.cohort import Setting
 from skg_bench.engine.excerpt import Excerpts, excerpted, run_excerpts
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.vectors import Rows
 
-SCHEMA = 1
+CASE_SCHEMA = 1
 _SCALARS = {key: check for key, check in SCALARS.items() if key not in ("fork", "book")}  # which a case's arms may have
 _WEEKS = 1_000  # of a run
 _KEYS = {"scenario": "place", "specs": "sides"}  # fields of a case -> keys of its file
@@ -128,7 +128,9 @@ def _replayer(nodes: str, origin: Origin, seed: int, weeks: int) -> Replayer:
     return Replayer(build("simulator", simulator, origin), build("embedder", embedder, origin), seed, weeks)
 
 
-def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events: Events) -> dict[str, Logbook]:
+def replayed_logs(
+    replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events: Events
+) -> dict[str, Logbook]:
     """Logs of each arm for the events, rows of the excerpts in order of falling length."""
     replayer.know(events.text)
     top_k = max(getattr(arm.assistant, "top_k", 1) for arm in arms.values())
@@ -137,7 +139,7 @@ def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events:
     )
 
 
-def told(log: Logbook, replayer: Replayer) -> list[Row]:
+def action_rows(log: Logbook, replayer: Replayer) -> list[Row]:
     """Actions of an arm in the only row of a log, in words."""
     words = {"rating": ("user_satisfaction", RATINGS), "offer": ("offer", OFFERS), "cause": ("cause", CAUSES)}
     rows = []
@@ -145,7 +147,7 @@ def told(log: Logbook, replayer: Replayer) -> list[Row]:
         at = {name: column[log.start[t]] for name, column in log.columns.items()}
         known = {name: at[name].item() if name in log.filled else None for name in _OF_BOOKS}
         row: Row = {
-            "hit": bool(hits(at["serving"])),
+            "hit": bool(hit_mask(at["serving"])),
             "right": bool(at["answer_correct"] > 0) if at["answer_correct"] >= 0 else None,
             "learned": bool(known["skill_learned"]),
         }
@@ -157,7 +159,7 @@ def told(log: Logbook, replayer: Replayer) -> list[Row]:
     return rows
 
 
-def described(events: Events, simulator: World[Any]) -> list[Row]:
+def event_rows(events: Events, simulator: World[Any]) -> list[Row]:
     """The events of the only row, in words."""
     truth, n = events.truth, int(events.n[0])
 
@@ -196,31 +198,33 @@ def events_of(case: Case, simulator: World[Any]) -> Events:
     return Events(user, length, column("number", np.int32), times, codes(simulator.messages, "message"), truth)
 
 
-def changes(case: Case) -> list[str]:
+def deviations(case: Case) -> list[str]:
     """Deviations from what is expected, a line each; none: it still shows what it showed."""
     replayer = replayer_of(case.scenario, case.origin)
     excerpts = Excerpts(replayer.setting, events_of(case, replayer.simulator))
     events = excerpts.rows([np.arange(len(case.events))])  # which counts what can be answered
-    logs = run(replayer, {role: spec.arm(role, case.origin) for role, spec in case.specs.items()}, excerpts, events)
+    logs = replayed_logs(
+        replayer, {role: spec.arm(role, case.origin) for role, spec in case.specs.items()}, excerpts, events
+    )
     wrong = []
     for role, log in logs.items():
-        for event, was, now in zip(case.events, case.expected[role], told(log, replayer), strict=True):
+        for event, was, now in zip(case.events, case.expected[role], action_rows(log, replayer), strict=True):
             changed = [f"{key} {was.get(key)!r}, now {now[key]!r}" for key in now if was.get(key) != now[key]]
             if changed:
                 wrong.append(f"{role} ({case.specs[role].name}) at {event['message']!r}: {'; '.join(changed)}")
     return wrong
 
 
-def save(case: Case, path: Path) -> None:
+def save_case(case: Case, path: Path) -> None:
     """Write a case.
 
     Raises OSError.
     """
     content = {_KEYS.get(key, key): value for key, value in asdict(case).items() if key != "origin"}
-    write_json(path, {"schema": SCHEMA, **content})
+    write_json(path, {"schema": CASE_SCHEMA, **content})
 
 
-def load(path: Path, *, trust: bool = False) -> Case:
+def load_case(path: Path, *, trust: bool = False) -> Case:
     """Read a case.
 
     Raises UsageError for what is none, and for one whose components reach something, unless that is trusted.
@@ -229,7 +233,7 @@ def load(path: Path, *, trust: bool = False) -> Case:
         read = json_file(path)
         version = read.pop("schema")
         specs = {
-            role: ArmSpec(side["name"], {name: whole(arm) for name, arm in side["compositions"].items()})
+            role: ArmSpec(side["name"], {name: with_defaults(arm) for name, arm in side["compositions"].items()})
             for role, side in read.pop("sides").items()
         }
         place = {key: whole_node(value) for key, value in read.pop("place").items()}
@@ -246,7 +250,7 @@ def load(path: Path, *, trust: bool = False) -> Case:
         raise UsageError(
             f"{path} is no counterexample of this version ({reason}); make one with `skg-bench counterexample find`"
         ) from error
-    if version != SCHEMA:
+    if version != CASE_SCHEMA:
         raise UsageError(f"{path} is of another version; find the counterexample again")
     admit(case.origin, scenario, specs.values())
     return case
@@ -307,7 +311,7 @@ def _check(case: Case) -> None:
             raise UsageError(f"{name} is {value}, valid is 0 to {most}")
 
 
-def whole(composition: Node) -> Node:
+def with_defaults(composition: Node) -> Node:
     """The composition of an arm, with what later versions added as they have it by default."""
     root = _yaml(packages()[0].conf / "config.yaml")
     composition = {"assistant": {"_target_": PIPELINE}, **composition}

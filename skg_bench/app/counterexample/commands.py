@@ -34,7 +34,7 @@ def find(
     if len(runs) > 2:
         raise UsageError(f"{len(runs)} runs; give that of the arm and, if it is another, that of the reference")
     opened = [Run(path) for path in runs]
-    case = shrink.find(
+    case = shrink.smallest_case(
         opened[0], arm, reference, against=opened[-1], user=user, turn=turn, metric=metric,
         trust=trust,
     )  # fmt: skip
@@ -44,7 +44,7 @@ def find(
     n = len(case.events)
     screen.print(f"{n} event{'' if n == 1 else 's'}: leave any one out, and it does not show any more")
     if out is not None:
-        cases.save(case, out)
+        cases.save_case(case, out)
         screen.print(f"{out}: replay it with skg-bench counterexample replay {out}", soft_wrap=True)
 
 
@@ -55,9 +55,9 @@ def replay(paths: Sequence[Path], *, trust: bool = False) -> bool:
     """
     screen, whole = console(), True
     for path in paths:
-        case = cases.load(path, trust=trust)
+        case = cases.load_case(path, trust=trust)
         try:
-            wrong = cases.changes(case)
+            wrong = cases.deviations(case)
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from error
         screen.print(f"{path}: {'changed' if wrong else 'as it was'}", soft_wrap=True)
@@ -72,12 +72,12 @@ def _show(screen: Console, case: Case) -> None:
     table = []
     for i, event in enumerate(case.events):
         when = (_MONDAY + timedelta(seconds=event["time"])).strftime("%a %Y-%m-%d %H:%M")
-        did = [answered(rows[i]) for rows in case.expected.values()]
+        did = [answer_in_words(rows[i]) for rows in case.expected.values()]
         table.append([str(event["number"]), when, event["message"], *did])
-    blocks.show(screen, headings, table)
+    blocks.show_table(screen, headings, table)
 
 
-def answered(row: Row) -> str:
+def answer_in_words(row: Row) -> str:
     """Answer of an arm to an event, in words."""
     skill = "earlier answer" if row["skill"] is None else f"{row['skill']} ({row['score']:.2f})"
     right = "not known whether right" if row["right"] is None else "right" if row["right"] else "wrong"

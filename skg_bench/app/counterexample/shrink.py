@@ -17,8 +17,8 @@ from skg_bench.app.trust import FromFile
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.world import Events, calls, hits
-from skg_bench.engine.excerpt import Excerpts, table_of
+from skg_bench.core.world import Events, calls, hit_mask
+from skg_bench.engine.excerpt import Excerpts, events_of_user
 from skg_bench.engine.logbook import Logbook
 from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.run import Run, same_events
@@ -26,7 +26,7 @@ from skg_bench.runfolder.run import Run, same_events
 LogsByRole = Mapping[str, Logbook]  # by role
 
 
-def find(
+def smallest_case(
     run: Run,
     arm: str,
     reference: str | None = None,
@@ -143,10 +143,10 @@ def _spec(run: Run, arm: str) -> ArmSpec:
     compositions: dict[str, Any] = run.manifest["compositions"]
     if arm not in compositions:
         raise UsageError(f"{run.path} has no arm {arm!r}; {nearest(arm, compositions)}")
-    needed = {arm: cases.whole(compositions[arm])}
+    needed = {arm: cases.with_defaults(compositions[arm])}
     while (fork := needed[next(reversed(needed))].get("fork")) is not None:
         trunk = str(fork).rpartition("@")[0]
-        needed[trunk] = cases.whole(compositions[trunk])
+        needed[trunk] = cases.with_defaults(compositions[trunk])
     return ArmSpec(arm, needed)
 
 
@@ -169,14 +169,14 @@ class _Session:
     def of(cls, scenario: Scenario, specs: Mapping[str, ArmSpec], origin: FromFile) -> "_Session":
         """All of the user's life."""
         replayer = cases.replayer_of(scenario, origin)
-        events = table_of(replayer.simulator, scenario.seed, scenario.user, scenario.weeks)
+        events = events_of_user(replayer.simulator, scenario.seed, scenario.user, scenario.weeks)
         arms = {role: spec.arm(role, origin) for role, spec in specs.items()}
         return cls(scenario, specs, arms, replayer, events, Excerpts(replayer.setting, events), origin)
 
     def run(self, parts: Sequence[Part]) -> LogsByRole:
         """Parts of it, in order of falling length."""
         events = self.excerpts.rows([np.array(part, np.int64) for part in parts])
-        return cases.run(self.replayer, self.arms, self.excerpts, events)
+        return cases.replayed_logs(self.replayer, self.arms, self.excerpts, events)
 
     def smallest(self, n: int, always: Part, shows: Callable[[LogsByRole], Bool]) -> Part:
         """Turns of the smallest session whose rows show it, among the first `n`, and `always`.
@@ -204,8 +204,8 @@ class _Session:
     def case(self, says: str, kept: Part) -> Case:
         """A session as a case, with what the arms do in it."""
         events = self.excerpts.rows([np.array(kept, np.int64)])
-        expected = {role: cases.told(log, self.replayer) for role, log in self.run([kept]).items()}
-        described = cases.described(events, self.replayer.simulator)
+        expected = {role: cases.action_rows(log, self.replayer) for role, log in self.run([kept]).items()}
+        described = cases.event_rows(events, self.replayer.simulator)
         return Case(says, self.scenario, self.specs, described, expected, self.origin)
 
 
@@ -214,7 +214,7 @@ def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
     near, some = set[int](), set[int]()
     for log in logs.values():
         skill = log.columns["skill"]
-        some.update(np.flatnonzero(hits(log.columns["serving"])).tolist())
+        some.update(np.flatnonzero(hit_mask(log.columns["serving"])).tolist())
         for update in log.updates:
             some.update(update["turn"].tolist())
             near.update(update["turn"][update["skill"] == skill[-1]].tolist())
@@ -237,7 +237,7 @@ def _rows(log: Logbook) -> I64:
 def _counts(log: Logbook) -> dict[str, F64]:
     """Counts by the names of `tally.COUNTS`, of each place of a column."""
     c = log.columns
-    hit = hits(c["serving"])
+    hit = hit_mask(c["serving"])
     wrong = np.where(c["answer_correct"] < 0, np.nan, c["answer_correct"] == 0)
     counts = {
         "turn": np.ones(len(hit)), "hit": hit, "wrong": wrong, "wrong_hit": np.where(hit, wrong, 0.0),

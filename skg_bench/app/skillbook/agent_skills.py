@@ -21,12 +21,12 @@ from skg_bench.skillbook.ace.words import keywords_of
 from skg_bench.skillbook.conversion import ConvertedBook
 from skg_bench.skillbook.skillbook import Skill, Skillbook
 
-FILE = "SKILL.md"
+SKILL_FILE = "SKILL.md"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NAME, _DESCRIPTION, _LARGEST = 64, 1024, 1_000_000  # characters, characters, bytes
 
 
-def write(book: Skillbook, folder: Path, *, by_name: bool = False) -> Mapping[str, int]:
+def write_agent_skills(book: Skillbook, folder: Path, *, by_name: bool = False) -> Mapping[str, int]:
     """Write active skills that say something, each into a folder of its own, whose name is section and number, or with
     `by_name` the skill's name. Returns what is lost, by kinds.
     """
@@ -39,19 +39,21 @@ def write(book: Skillbook, folder: Path, *, by_name: bool = False) -> Mapping[st
         name = _name(skill.name if by_name else skill.shown_id, skill.id, {path.name for path in folder.iterdir()})
         lost.update(_lost(skill, skill.content, name))
         (folder / name).mkdir(mode=0o700)
-        write_private(folder / name / FILE, _text(name, skill.content))
+        write_private(folder / name / SKILL_FILE, _text(name, skill.content))
     return dict(lost)
 
 
-def read(folder: Path) -> ConvertedBook:
+def read_agent_skills(folder: Path) -> ConvertedBook:
     """Read the skills of a folder, in order of their names. A body beyond the description is the insight.
 
     Raises UsageError for a folder without skills, front matter that is missing or breaks the specification, and texts
     that no skill can say.
     """
-    files = [file for file in sorted(folder.glob(f"*/{FILE}")) or sorted(folder.glob(FILE)) if file.is_file()]
+    files = [
+        file for file in sorted(folder.glob(f"*/{SKILL_FILE}")) or sorted(folder.glob(SKILL_FILE)) if file.is_file()
+    ]
     if not files:
-        raise UsageError(f"{folder} holds no skills: valid are folders with a {FILE} each")
+        raise UsageError(f"{folder} holds no skills: valid are folders with a {SKILL_FILE} each")
     lost: Counter[str] = Counter()
     skills = []
     for number, file in enumerate(files):

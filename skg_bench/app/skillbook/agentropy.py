@@ -18,12 +18,12 @@ from skg_bench.core.record import first_monday, offsets_of
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
 from skg_bench.runfolder.run import Run, ratings
-from skg_bench.skillbook.agentropy import MODEL, TABLE, AgentropyIndex, write
+from skg_bench.skillbook.agentropy import MODEL, TABLE, AgentropyIndex, write_agentropy
 
 MONDAY = datetime(2026, 1, 5)  # when every run begins, as its logs say
 
 
-def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust: bool = False) -> None:
+def convert_to_agentropy(path: Path, arm: str, users: Sequence[int], out: Path, *, trust: bool = False) -> None:
     """Write `out/user-U` for each of `users`, or for all.
 
     Raises UsageError for an unknown arm or user, a redacted log, one that was changed since, a folder that is there,
@@ -46,7 +46,7 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust: boo
         raise UsageError(f"{clashes[0]} is there already; name another folder with --out")
     shared = path / "pool" / f"{arm}.json"
     for user, folder in folders.items():
-        write(folder, index(run, arm, user, simulator, embedder, monday=monday), monday)
+        write_agentropy(folder, index(run, arm, user, simulator, embedder, monday=monday), monday)
         if shared.is_file():
             copy(shared, folder / MODEL)  # and its mode
     screen.print(f"{len(folders)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)

@@ -7,13 +7,12 @@ from typing import get_args
 
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import differences, files
-from skg_bench.app.skillbook.shown import changes
+from skg_bench.app.skillbook.shown import show_changes
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
 from skg_bench.skillbook.ace.book import AceBook, Era, Mode
 from skg_bench.skillbook.ace.checks import AceLimits
-from skg_bench.skillbook.ace.engine import AceFailure
-from skg_bench.skillbook.ace.engine import apply as apply_as_published
+from skg_bench.skillbook.ace.engine import AceFailure, apply_as_published
 from skg_bench.skillbook.ace.strict import strict
 
 _TELLS: dict[Era, set[str]] = {  # fields that no other format has
@@ -23,7 +22,7 @@ _TELLS: dict[Era, set[str]] = {  # fields that no other format has
 }
 
 
-def apply(path: Path, batch: Path, mode: str, out: Path | None, limit: int) -> bool:
+def apply_file(path: Path, batch: Path, mode: str, out: Path | None, limit: int) -> bool:
     """Apply a batch, show what changed, and write the book to `out`. Did the whole batch succeed?
 
     Raises UsageError for an unknown mode, files that hold no book or batch, and for what `strict` refuses.
@@ -33,14 +32,14 @@ def apply(path: Path, batch: Path, mode: str, out: Path | None, limit: int) -> b
     if out is not None:
         files.check_free(out)
     screen, limits = console(), replace(files.LIMITS, text=limit)
-    before, content = files.document(path, limits), files.text(batch)
+    before, content = files.read_ace_book(path, limits), files.document_text(batch)
     after, failure = _applied(before, content, batch, mode, limits)
-    changes(screen, differences.of_documents(before, after), len(before.active), len(after.active))
+    show_changes(screen, differences.of_documents(before, after), len(before.active), len(after.active))
     if failure is not None:
         rest = "nothing was applied" if failure.stage == "parse" else "what came before the failing operation stays"
         screen.print(f"{mode} fails with {failure.type} ({failure.stage}); {rest}", highlight=False)
     if out is not None:
-        files.write(after, out, strictly=mode == "strict" and limit <= files.LIMITS.text)
+        files.write_ace_book(after, out, strictly=mode == "strict" and limit <= files.LIMITS.text)
         screen.print(f"written: {out}", highlight=False, markup=False, soft_wrap=True)
     return failure is None
 

@@ -40,7 +40,7 @@ def show(
         from skg_bench.app.skillbook import shown as command
 
         if skill is None:
-            command.show(book, arm, user, turn)
+            command.show_skillbook(book, arm, user, turn)
         else:
             command.history(book, arm, user, turn, skill)
 
@@ -59,7 +59,7 @@ def diff(
     with plain_errors():
         from skg_bench.app.skillbook import shown as command
 
-        command.diff(book, other, arm, user, since=since, turn=turn)
+        command.show_differences(book, other, arm, user, since=since, turn=turn)
 
 
 @skillbook.command("apply", epilog=examples.of("skillbook apply"))
@@ -74,9 +74,9 @@ def apply(
 ) -> None:
     """Apply a batch to a skillbook and show what changed. Exit code 1: the published package fails here."""
     with plain_errors():
-        from skg_bench.app.skillbook.applying import apply as command
+        from skg_bench.app.skillbook.applying import apply_file
 
-        if not command(book, batch, mode, out, limit):
+        if not apply_file(book, batch, mode, out, limit):
             raise typer.Exit(1)
 
 

@@ -30,7 +30,7 @@ def convert(
     if files.is_run(path) and arm is None:
         raise UsageError(f"{path} is a run; name one of its arms with --arm")
     if arm is not None and to == AGENTROPY:
-        agentropy.convert(path, arm, users, out, trust=trust)
+        agentropy.convert_to_agentropy(path, arm, users, out, trust=trust)
         return
     files.check_free(out)
     if arm is not None and files.is_run(path):
@@ -44,8 +44,8 @@ def _of_file(path: Path, to: str, out: Path, arm: str | None, users: Sequence[in
         raise UsageError(f"{path} is no run: --to {AGENTROPY} writes vectors and signals, which only runs have")
     named = Named(path, arm, users[0] if users else None)
     if named.is_document and to in ERAS:  # without a detour, which would lose more
-        converted = between(files.document(path), _era(to))
-        files.write(converted.book, out)
+        converted = between(files.read_ace_book(path), _era(to))
+        files.write_ace_book(converted.book, out)
         _say(str(out), converted.losses)
         return
     _say(str(out), _written(named.read(), to, out, named.user))
@@ -70,9 +70,9 @@ def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> N
 def _written(read: ConvertedBook, to: str, out: Path, user: int | None) -> Mapping[str, int]:
     """Returns what is lost. `user`: whose it is, of a run."""
     if to == AGENT_SKILLS:
-        return Counter(read.losses) + Counter(agent_skills.write(read.book, out, by_name=user is None))
+        return Counter(read.losses) + Counter(agent_skills.write_agent_skills(read.book, out, by_name=user is None))
     converted = to_ace(read.book, _era(to), files.MONDAY, user)
-    files.write(converted.book, out)
+    files.write_ace_book(converted.book, out)
     return Counter(read.losses) + Counter(converted.losses)
 
 

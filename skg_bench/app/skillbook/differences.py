@@ -8,7 +8,7 @@ from skg_bench.core.content import NAMES
 from skg_bench.skillbook.ace.book import AceBook, to_dict
 from skg_bench.skillbook.skillbook import Skill, Skillbook
 
-COUNTS = ("uses", "ok", "partial", "miss")
+SKILL_COUNTERS = ("uses", "ok", "partial", "miss")
 _SHOWN = 400  # characters of a value
 Row = Sequence[str]
 
@@ -76,5 +76,5 @@ def _fields(skill: Skill | None) -> dict[str, str]:
     if skill.content is not None:
         texts = {name: getattr(skill.content, name) for name in NAMES}
         values |= {name: " ".join(v) if isinstance(v, tuple) else v for name, v in texts.items() if v}
-    values |= {name: str(getattr(skill, name)) for name in COUNTS if getattr(skill, name)}
+    values |= {name: str(getattr(skill, name)) for name in SKILL_COUNTERS if getattr(skill, name)}
     return values | {f"example {i + 1}": example for i, example in enumerate(skill.examples)}

@@ -13,8 +13,7 @@ from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.ace.book import AceBook, dumps, to_dict
 from skg_bench.skillbook.ace.checks import AceLimits
 from skg_bench.skillbook.ace.codec import format_of, from_dict, loads
-from skg_bench.skillbook.agentropy import SKILLS
-from skg_bench.skillbook.agentropy import read as read_agentropy
+from skg_bench.skillbook.agentropy import SKILLS, read_agentropy
 from skg_bench.skillbook.conversion import ConvertedBook, from_ace
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # second 0 of a run
@@ -58,14 +57,14 @@ class Named:
         if self.arm is not None and self.user is not None:
             return ConvertedBook(rebuilt.book(Run(self.path), self.arm, self.user, self.turn), {})
         if self.is_document:
-            book = document(self.path)
+            book = read_ace_book(self.path)
             try:
                 return from_ace(book, MONDAY)
             except UsageError as error:
                 raise UsageError(f"{self.path}: {error}") from error
         if (self.path / SKILLS).is_file():
             return ConvertedBook(read_agentropy(self.path, MONDAY.replace(tzinfo=None)).book, {})
-        return agent_skills.read(self.path)
+        return agent_skills.read_agent_skills(self.path)
 
 
 def now() -> str:
@@ -78,19 +77,19 @@ def is_run(path: Path) -> bool:
     return (path / "manifest.json").is_file()
 
 
-def document(path: Path, limits: AceLimits = LIMITS) -> AceBook:
+def read_ace_book(path: Path, limits: AceLimits = LIMITS) -> AceBook:
     """A skillbook of ACE, of whichever format.
 
     Raises UsageError, which names the file, for files that hold none.
     """
-    content = text(path)
+    content = document_text(path)
     try:
         return loads(content, format_of(content), now(), limits)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
 
 
-def text(path: Path) -> str:
+def document_text(path: Path) -> str:
     """The text of a file.
 
     Raises UsageError for what is no file, too large, or not in UTF-8.
@@ -111,7 +110,7 @@ def check_free(path: Path) -> None:
         raise UsageError(f"{above} is no folder, so that {path} cannot be in it; name another one with --out")
 
 
-def write(book: AceBook, path: Path, *, strictly: bool = True) -> None:
+def write_ace_book(book: AceBook, path: Path, *, strictly: bool = True) -> None:
     """Write a document, whole or not at all. `strictly`: only what is read again.
 
     Raises UsageError where something is there already, and for a book that breaks its format.

@@ -62,7 +62,9 @@ def pull(folder: Path, address: str, users: Sequence[str]) -> None:
         whole = Path(above) / "books"
         whole.mkdir(mode=0o700)
         for user, book in books.items():
-            files.write(book, whole / f"{quote(user, safe=' @+')}.json", strictly=False)  # it was read strictly
+            files.write_ace_book(
+                book, whole / f"{quote(user, safe=' @+')}.json", strictly=False
+            )  # it was read strictly
         whole.rename(folder)
     console().print(f"written: {folder}, {len(books)} skillbooks", highlight=False, markup=False, soft_wrap=True)
 

@@ -16,7 +16,7 @@ _NAMED = ".v2.json"
 _MOST = 10_000  # ratings of all skills together: each is an operation of every user
 
 
-def read(name: str) -> SeedBook:
+def seed_book(name: str) -> SeedBook:
     """The skillbook of `data/guardian` that has this name, or else the one of a file in a format of ACE.
 
     Raises UsageError for files that hold none, or more ratings than users should start with.
@@ -26,7 +26,7 @@ def read(name: str) -> SeedBook:
     if not path.is_file():
         known = ", ".join(sorted(file.name.removesuffix(_NAMED) for file in named.parent.glob(f"*{_NAMED}")))
         raise UsageError(f"seeds={name} is no file; valid are {known or 'no names'}, or the file of a skillbook")
-    book = SeedBook(from_ace(files.document(path), files.MONDAY).book.skills)
+    book = SeedBook(from_ace(files.read_ace_book(path), files.MONDAY).book.skills)
     if not book.skills:
         raise UsageError(f"seeds={name} has no skills; take seeds=null for skillbooks that start empty")
     if (ratings := sum(skill.ok + skill.partial + skill.miss for skill in book.skills)) > _MOST:
@@ -34,7 +34,7 @@ def read(name: str) -> SeedBook:
     return book
 
 
-def digests(arms: Sequence[Arm]) -> dict[str, str]:
+def seed_digests(arms: Sequence[Arm]) -> dict[str, str]:
     """Hashes of the skillbooks that the users of arms start with."""
     books = {arm.name: components(arm).seeds for arm in arms if isinstance(arm.assistant, Pipeline)}
     return {f"seeds of {name}": book.hash for name, book in books.items() if book is not None}

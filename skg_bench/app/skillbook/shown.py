@@ -10,7 +10,7 @@ from rich.console import Console
 from skg_bench.app import blocks
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import differences, files, rebuilt
-from skg_bench.app.skillbook.differences import COUNTS, status
+from skg_bench.app.skillbook.differences import SKILL_COUNTERS, status
 from skg_bench.app.skillbook.files import Named
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import first_monday, local_time, offsets_of
@@ -20,7 +20,7 @@ from skg_bench.skillbook.rendering import render
 from skg_bench.skillbook.skillbook import Operation, Skillbook, operation
 
 
-def show(path: Path, arm: str | None, user: int | None, turn: int | None) -> None:
+def show_skillbook(path: Path, arm: str | None, user: int | None, turn: int | None) -> None:
     """Print one skillbook, and what it says in a prompt."""
     named, screen = Named(path, arm, user, turn), console()
     book = named.read().book
@@ -74,11 +74,11 @@ def history(path: Path, arm: str | None, user: int | None, turn: int | None, ski
     screen = console()
     _rows(screen, ("turn", "date", "operation", "what", "why", "version"), rows)
     entry = book.skills[skill]
-    counts = ", ".join(f"{name} {getattr(entry, name)}" for name in COUNTS)
+    counts = ", ".join(f"{name} {getattr(entry, name)}" for name in SKILL_COUNTERS)
     _line(screen, f"skill {skill}, {entry.name}: {_some(len(rows), 'operation')}; {status(entry)}, {counts}")
 
 
-def diff(
+def show_differences(
     path: Path, other: Path | None, arm: str | None, user: int | None, *, since: int | None, turn: int | None
 ) -> None:
     """Print what changed from one skillbook to another, or in a run after turn `since`.
@@ -93,7 +93,7 @@ def diff(
             raise UsageError(f"--since {since} --turn {turn}: the second turn must not be the earlier one")
         after = Named(path, arm, user, turn).read().book
         before = Named(path, arm, user, since).read().book
-        changes(screen, differences.of_books(before, after, by_name=False), _active(before), _active(after))
+        show_changes(screen, differences.of_books(before, after, by_name=False), _active(before), _active(after))
         return
     if since is not None:
         raise UsageError(f"--since {since}: with two skillbooks all that differs is shown; leave it out")
@@ -102,16 +102,16 @@ def diff(
         for p in (path, other)
     ]
     if all(named.is_document for named in names):
-        first, second = (files.document(named.path) for named in names)
+        first, second = (files.read_ace_book(named.path) for named in names)
         if first.era == second.era:
-            changes(screen, differences.of_documents(first, second), len(first.active), len(second.active))
+            show_changes(screen, differences.of_documents(first, second), len(first.active), len(second.active))
             return
     before, after = (named.read().book for named in names)
     by_name = not all(named.is_run for named in names)
-    changes(screen, differences.of_books(before, after, by_name=by_name), _active(before), _active(after))
+    show_changes(screen, differences.of_books(before, after, by_name=by_name), _active(before), _active(after))
 
 
-def changes(screen: Console, rows: Iterable[Sequence[str]], before: int, after: int) -> None:
+def show_changes(screen: Console, rows: Iterable[Sequence[str]], before: int, after: int) -> None:
     """Print rows of differences; `before`, `after`: active skills."""
     rows = list(rows)
     if rows:
@@ -150,7 +150,7 @@ def _what(op: Operation) -> str:
 
 
 def _rows(screen: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    blocks.show(screen, headings, [[revealed(cell) for cell in row] for row in rows])
+    blocks.show_table(screen, headings, [[revealed(cell) for cell in row] for row in rows])
 
 
 def _line(screen: Console, text: str) -> None:

@@ -14,7 +14,7 @@ from skg_bench.core.grid import I32, I64
 Merge = Callable[[I64, I32], None]
 
 
-def apply(
+def apply_batch(
     state: PipelineState, query: Message, batch: Batch, last_skill: I32, merge: Merge, *, added: I32 | None = None
 ) -> tuple[Batch, Applied]:
     """The operations carried out, with the skill of each, and what came of them. `merge` is told whose answers became

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from skg_bench.asking.asking import parts
+from skg_bench.asking.asking import components_within
 from skg_bench.assistant.pipeline.learning_time import LearningTime
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import Signals
@@ -14,7 +14,7 @@ from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.strategies import strategies
 from skg_bench.core.types import Curator, Reranker, Router, Serving
-from skg_bench.skillbook.prompt_layout import frame
+from skg_bench.skillbook.prompt_layout import frame_size
 
 Scope = Literal["user", "pool", "pool+user"]
 NamedBy = Literal["type", "intent"]
@@ -113,7 +113,7 @@ class Components:
         """Reason why they cannot be used in a world in which skills are advice, after `arm NAME`; None: they can."""
         if self.serving != "prompted":
             return f"has serving={self.serving}, and advice goes into a prompt; take serving=prompted"
-        for part in parts(self.curator):
+        for part in components_within(self.curator):
             folder = getattr(part, "strategies", None)
             if hasattr(part, "strategies") and strategies(folder).digest != world.digest:
                 return (
@@ -121,7 +121,7 @@ class Components:
                     "(simulator.strategies); give both the same folder"
                 )
         seeds = () if self.seeds is None else [skill.content for skill in self.seeds.skills]
-        shortest = min(frame(content) for content in (*world.texts, *seeds) if content is not None)
+        shortest = min(frame_size(content) for content in (*world.texts, *seeds) if content is not None)
         if (limit := getattr(self.router, "limit", shortest)) < shortest:
             return f"has router.limit={limit}, and the shortest strategy takes {shortest} characters of a prompt"
         return None
@@ -129,7 +129,7 @@ class Components:
 
 def asks_model(curator: Curator[Any]) -> bool:
     """Does it, or a curator inside of it, learn by asking a model, real or simulated?"""
-    return any(getattr(part, "asks_model", False) for part in parts(curator))
+    return any(getattr(part, "asks_model", False) for part in components_within(curator))
 
 
 def components(arm: Arm) -> Components:

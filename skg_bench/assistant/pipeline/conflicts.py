@@ -14,7 +14,7 @@ import numpy as np
 
 from skg_bench.assistant.pipeline.learning_time import Conflict
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
-from skg_bench.core.batch import ADD, NOTHING, REMOVE, TAG, TAKEN_BACK, UPDATE, Batch, blank, joined, part
+from skg_bench.core.batch import ADD, NO_OPERATIONS, REMOVE, TAG, TAKEN_BACK, UPDATE, Batch, blank, joined, part
 from skg_bench.core.grid import U64
 from skg_bench.core.types import RATINGS
 
@@ -64,7 +64,7 @@ class Conflicting:
         if rule == "blind":
             return self._blind()
         if (self.meanwhile.batch.op == TAG).all():  # ratings beside ratings
-            return Settled(NOTHING, self.ops)
+            return Settled(NO_OPERATIONS, self.ops)
         return self._rebased() if rule == "rebase" else self._replayed()
 
     def _rebased(self) -> Settled:
@@ -84,13 +84,13 @@ class Conflicting:
         for i, twin in twins.items():
             now.merge(i, twin)
         misdirected += now.orphans()
-        return Settled(NOTHING, now.batch({}), merged=len(twins), aside=aside, misdirected=misdirected)
+        return Settled(NO_OPERATIONS, now.batch({}), merged=len(twins), aside=aside, misdirected=misdirected)
 
     def _replayed(self) -> Settled:
         now = _Own(self.ops, self.skills, int(self.table.n_skills[self.row]))
         gone = [i for i, op, skill in now.operations() if op != ADD and self._removed(skill)]
         twice = [i for i, op, _ in now.operations() if op == ADD and self._twin(i) is not None]
-        return Settled(NOTHING, now.batch({}), misdirected=len(gone), duplicated=len(twice))
+        return Settled(NO_OPERATIONS, now.batch({}), misdirected=len(gone), duplicated=len(twice))
 
     def _blind(self) -> Settled:
         made, table, row = self.meanwhile.batch, self.table, self.row

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from skg_bench.assistant.pipeline.applying import apply
+from skg_bench.assistant.pipeline.applying import apply_batch
 from skg_bench.assistant.pipeline.cause import causes
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import Choice, decide
 from skg_bench.assistant.pipeline.in_book import InBook
-from skg_bench.assistant.pipeline.in_time import InTime, left
+from skg_bench.assistant.pipeline.in_time import InTime, jobs_left
 from skg_bench.assistant.pipeline.memory import Decided, Learned, PipelineState, refit, relearns
 from skg_bench.assistant.pipeline.ratings import DecisionContext
 from skg_bench.assistant.pipeline.seeding import REASON, seed
@@ -19,12 +19,12 @@ from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.assistant.pipeline.under_way import TurnJobs
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
-from skg_bench.core.batch import NOTHING, Batch, stores
+from skg_bench.core.batch import NO_OPERATIONS, Batch, stores
 from skg_bench.core.batch import joined as merged
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.learning import NO_JOBS, Course, Jobs, joined
+from skg_bench.core.learning import NO_JOBS, Course, Jobs, joined_jobs
 from skg_bench.core.spending import reporter
 from skg_bench.core.types import Observation, Query, Serving, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
@@ -139,8 +139,8 @@ class Pipelines:
             observed = replace(observed, report=reporter(turn_jobs.reported.append))
             InTime(state, query, turn_jobs).learn(observed, reaction, feedback, known_at)
             updates, ended = turn_jobs.applied, turn_jobs.ended
-            jobs = joined([NO_JOBS, *turn_jobs.begun])
-        batch = NOTHING if not updates else merged(*(made for _, made, _ in updates))
+            jobs = joined_jobs([NO_JOBS, *turn_jobs.begun])
+        batch = NO_OPERATIONS if not updates else merged(*(made for _, made, _ in updates))
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
 
         storing = np.flatnonzero(stores(batch))
@@ -201,7 +201,7 @@ class Pipelines:
 
     def left(self, state: PipelineState, n: int) -> tuple[Jobs, Course] | None:
         """The learning jobs that are under way for the rows from `n` on."""
-        return left(state.under_way, n)
+        return jobs_left(state.under_way, n)
 
     def sizes(self, state: PipelineState) -> I32:
         """Active skills of each book."""
@@ -308,8 +308,8 @@ def _learn_at_once(
     books, last = state.decided.books, state.decided.query.last_skill
     state.curators, batch = state.stack.curate(observed, reaction, known, books, state.curators)
     before = state.table.version[: len(observed.text)].copy() if reported else None
-    batch, applied = apply(state, seen.message, batch, last, seen.merge)
-    jobs = None if before is None else _at_versions(joined(reported), before, state.table.version)
+    batch, applied = apply_batch(state, seen.message, batch, last, seen.merge)
+    jobs = None if before is None else _at_versions(joined_jobs(reported), before, state.table.version)
     return ([(seen.message.turn, batch, applied)] if len(batch.op) else []), jobs
 
 

@@ -10,18 +10,27 @@ from functools import lru_cache
 
 import numpy as np
 
-from skg_bench.assistant.pipeline.applying import apply
+from skg_bench.assistant.pipeline.applying import apply_batch
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN, Conflicting, Settled
 from skg_bench.assistant.pipeline.learning_time import LearningTime, job_keys
 from skg_bench.assistant.pipeline.memory import PipelineState
 from skg_bench.assistant.pipeline.under_way import BegunJobs, Ending, TurnJobs, UnderWay
 from skg_bench.core.assistant import Applied, Message
-from skg_bench.core.batch import ADD, NOTHING, TAG, TAKEN_BACK, Batch, joined, nth, part
+from skg_bench.core.batch import ADD, NO_OPERATIONS, TAG, TAKEN_BACK, Batch, joined, nth, part
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.learning import APPLIED, COURSE_COUNTS, NO_JOBS, REFUSED, TIMED_OUT, UNDER_WAY, Course, Jobs
-from skg_bench.core.learning import joined as jobs_joined
+from skg_bench.core.learning import (
+    APPLIED,
+    COURSE_COUNTS,
+    NO_JOBS,
+    REFUSED,
+    TIMED_OUT,
+    UNDER_WAY,
+    Course,
+    Jobs,
+    joined_jobs,
+)
 from skg_bench.core.types import Observation
 from skg_bench.core.word_cosines import WordCosines
 from skg_bench.core.world import Reaction
@@ -52,7 +61,7 @@ class InTime:
         if len(met) and len(ops.op):
             ops, undo = self._settle(ending, met, counts)
         else:
-            undo = NOTHING
+            undo = NO_OPERATIONS
         undone, was_before = self._apply(undo)
         ops, short = _with_counters(self._state, ops)
         dropped = counts["aside"] + (counts["misdirected"] if self._time.conflict == "rebase" else 0)
@@ -67,7 +76,7 @@ class InTime:
     def _settle(self, ending: Ending, met: I64, counts: dict[str, I32]) -> tuple[Batch, Batch]:
         """The operations of all, those of jobs `met` as the rule has them, and what is undone before."""
         jobs, state = ending.jobs, self._state
-        kept, undone = [part(ending.ops, ~np.isin(ending.job, met))], [NOTHING]
+        kept, undone = [part(ending.ops, ~np.isin(ending.job, met))], [NO_OPERATIONS]
         for job in met.tolist():
             ops, row = part(ending.ops, ending.job == job), int(jobs.row[job])
             if not len(ops.op):
@@ -94,7 +103,7 @@ class InTime:
         if not len(batch.op):
             return batch, was
         state = self._state
-        made, applied = apply(state, self._query, batch, self._turn.last_skill, _nobody, added=self._turn.added)
+        made, applied = apply_batch(state, self._query, batch, self._turn.last_skill, _nobody, added=self._turn.added)
         self._turn.applied.append((self._query.turn, made, _kept(applied)))
         np.add.at(self._turn.added, made.row[made.op == ADD], 1)
         return made, was
@@ -149,7 +158,7 @@ class InTime:
         self._turn.reported.clear()
         state.curators, batch = state.stack.curate(seen, reaction, known, books, state.curators)
         at_once = (batch.op == TAG) & (batch.rating < 0)
-        reports = jobs_joined([NO_JOBS, *self._turn.reported])
+        reports = joined_jobs([NO_JOBS, *self._turn.reported])
         ops = part(batch, ~at_once)
         row = np.unique(np.concatenate([ops.row, reports.row]))
         took, late = self._took(seen, row, about, reports)
@@ -174,12 +183,12 @@ class InTime:
         return np.rint(took).astype(np.int64), np.zeros(len(row), np.bool_)
 
 
-def left(jobs: UnderWay, n: int) -> tuple[Jobs, Course] | None:
+def jobs_left(jobs: UnderWay, n: int) -> tuple[Jobs, Course] | None:
     """Jobs under way for the rows from `n` on, whose users have had their last turn."""
     endings = [ending for ending in jobs.of_rows(n) if len(ending.reporter)]
     if not endings:
         return None
-    reports = jobs_joined([ending.reports for ending in endings])
+    reports = joined_jobs([ending.reports for ending in endings])
     going = reports.result != TIMED_OUT
     reports = replace(
         reports, result=np.where(going, UNDER_WAY, reports.result).astype(np.int32),

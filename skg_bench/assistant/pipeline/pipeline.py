@@ -8,7 +8,7 @@ from typing import ClassVar
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.ensemble import Pipelines
 from skg_bench.assistant.pipeline.pretraining import Simulate, pretrained
-from skg_bench.assistant.pipeline.stack import alike
+from skg_bench.assistant.pipeline.stack import stackable
 from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
@@ -46,7 +46,7 @@ class Pipeline:
 
     def alike(self, arm: Arm, other: Arm) -> bool:
         """Can both be stepped together?"""
-        return alike(arm, other)
+        return stackable(arm, other)
 
     def ensemble(self, arms: Sequence[Arm]) -> Pipelines:
         """Arms that are alike, as one."""

@@ -21,7 +21,7 @@ import numpy as np
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
-from skg_bench.core.batch import EMPTY
+from skg_bench.core.batch import NO_ROWS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, bytes_of, json_file
 from skg_bench.core.grid import F64, I32, I64
@@ -64,7 +64,9 @@ class Pretrained:
 
         Raises UsageError for a file that is no model of this recipe and these features.
         """
-        shared = _map(load(Path(self.file), self.reranker, features), lambda array: np.repeat(array, n_users, axis=0))
+        shared = _map(
+            load_scorer(Path(self.file), self.reranker, features), lambda array: np.repeat(array, n_users, axis=0)
+        )
         user_scorer = self.reranker.start(n_users, features) if self.learns else None
         return shared if user_scorer is None else PretrainedScorer(shared, user_scorer)
 
@@ -90,12 +92,12 @@ def pretrained(arm: Arm, folder: Path, simulate: Simulate) -> Arm:
     if isinstance(parts.pool, str):
         file = Path(parts.pool)
     elif not _whole(file):
-        training = ratings(arm, parts.pool, simulate)
+        training = ratings_of_pool(arm, parts.pool, simulate)
         scorer = _blank(parts.reranker, names)
         if len(training.row):
             scorer = parts.reranker.fit(scorer, np.zeros(1, np.int64), training)
-        save(file, scorer, names, len(training.row))
-    load(file, parts.reranker, names)  # whatever is wrong with it is said before anything starts
+        save_scorer(file, scorer, names, len(training.row))
+    load_scorer(file, parts.reranker, names)  # whatever is wrong with it is said before anything starts
     shared = Pretrained(parts.reranker, str(file), parts.scope == "pool+user")
     return replace(with_components(arm, reranker=shared, scope="user"), fork=fork)
 
@@ -137,7 +139,7 @@ class _RatingRecorder:
         return scorer
 
 
-def ratings(arm: Arm, users: int, simulate: Simulate) -> TrainingRows:
+def ratings_of_pool(arm: Arm, users: int, simulate: Simulate) -> TrainingRows:
     """All rated turns of a pool simulated under `arm`, as those of one user; by user, then as they became known."""
     simulated = arm.fork.arm if arm.fork is not None and arm.book != "own" else arm  # a given book rates nothing
     recorder = _RatingRecorder(components(arm).reranker)
@@ -147,7 +149,7 @@ def ratings(arm: Arm, users: int, simulate: Simulate) -> TrainingRows:
         recorder.recorded.clear()
     if not parts:
         f = len(components(arm).signals.names)
-        return TrainingRows(EMPTY, np.zeros((0, 1, f)), EMPTY, EMPTY, np.zeros(0), np.zeros(0, np.uint64))
+        return TrainingRows(NO_ROWS, np.zeros((0, 1, f)), NO_ROWS, NO_ROWS, np.zeros(0), np.zeros(0, np.uint64))
     user = np.concatenate([user for user, _ in parts])
     k = max(training.features.shape[1] for _, training in parts)
     wide = [np.pad(r.features, ((0, 0), (0, k - r.features.shape[1]), (0, 0))) for _, r in parts]
@@ -166,7 +168,7 @@ def _recording(arm: Arm, recorder: _RatingRecorder) -> Arm:
 # --------------------------------------------------------------------------------------------------- the file
 
 
-def save(file: Path, scorer: Scorer, features: Sequence[str], rated_turns: int) -> None:
+def save_scorer(file: Path, scorer: Scorer, features: Sequence[str], rated_turns: int) -> None:
     """Write the scorer of one user as json, whole or not at all."""
     model = {
         "scorer": type(scorer).__name__, "features": list(features), "rated_turns": rated_turns,
@@ -190,8 +192,8 @@ def _whole(file: Path) -> bool:
         return False
 
 
-def load(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
-    """The scorer of one user that `save` wrote.
+def load_scorer(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
+    """The scorer of one user that `save_scorer` wrote.
 
     Raises UsageError for what is no such file or was changed, and for a model of another recipe or of other features.
     """

@@ -18,16 +18,16 @@ from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.seeding import REASON
 from skg_bench.core import state
 from skg_bench.core.arms import Arm
-from skg_bench.core.batch import NOTHING, TAG, Batch, joined, part
+from skg_bench.core.batch import NO_OPERATIONS, TAG, Batch, joined, part
 from skg_bench.core.deciding import Candidates, Decision
-from skg_bench.core.errors import UsageError, by
+from skg_bench.core.errors import UsageError, naming
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
 
-def alike(arm: Arm, other: Arm) -> bool:
+def stackable(arm: Arm, other: Arm) -> bool:
     """Can both be stepped together, at all turns?"""
     twice = {arm.book == "hindsight", other.book == "hindsight"}  # an arm that goes through its turns twice
     turns = {*arm.cuts, *other.cuts}
@@ -166,7 +166,7 @@ class Stack:
         for curator, memory, arms in zip(self.curators, states, self._phase(seen.turn).offers, strict=True):
             if arms.any():
                 view = seen if arms.all() else replace(seen, asks=_rows(arms, len(out)))
-                with by(curator.component):
+                with naming(curator.component):
                     out |= curator.component.offers(view, memory) & view.asks
         return out
 
@@ -180,7 +180,7 @@ class Stack:
                 view = seen if arms.all() else replace(seen, asks=_rows(arms, len(seen.text)))
                 if phase.tags_only.any():
                     view = replace(view, tags_only=_rows(phase.tags_only, len(seen.text)))
-                with by(curator.component):
+                with naming(curator.component):
                     memory, batch = curator.component.curate(view, reaction, known, books, memory)
                 if not arms.all() or phase.tags_only.any():
                     arm = batch.row % n_arms
@@ -188,7 +188,7 @@ class Stack:
                 if len(batch.op):
                     kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
-        return tuple(memories), joined(*kept) if kept else NOTHING
+        return tuple(memories), joined(*kept) if kept else NO_OPERATIONS
 
     # ---------------------------------------------------------------------------------------------- memory
 
@@ -281,12 +281,12 @@ def _parts(components: Sequence[Any], since: Sequence[int]) -> tuple[Part, ...]:
 
 def _started(component: Any, n: int) -> Any:
     memory = component.start(n)
-    state.check(memory, n, component)
+    state.check_state(memory, n, component)
     return memory
 
 
 def _distribution(policy: Any, candidates: Candidates, memory: Any) -> F64:
-    with by(policy):
+    with naming(policy):
         share: F64 = policy.propensities(candidates, memory)
     b, k = candidates.skill.shape
     where = f"{type(policy).__module__}.{type(policy).__qualname__}.propensities"

@@ -7,10 +7,9 @@ import numpy as np
 
 from skg_bench.assistant.pipeline.conflicts import Meanwhile
 from skg_bench.core.assistant import Applied
-from skg_bench.core.batch import NOTHING, Batch, joined, part
+from skg_bench.core.batch import NO_OPERATIONS, Batch, joined, part
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.learning import NO_JOBS, Course, Jobs
-from skg_bench.core.learning import joined as jobs_joined
+from skg_bench.core.learning import NO_JOBS, Course, Jobs, joined_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class UnderWay:
         self.spoke = np.full(n, np.iinfo(np.int64).min // 2)  # [ms] when the user last said what begins a job
         self.last_end = np.full(n, np.iinfo(np.int64).min)  # [ms] when the user's last job ends
         self._number, self._numbers = np.zeros(0, np.int64), 0  # of each job; how many there were
-        self._ops, self._owner = NOTHING, np.zeros(0, np.int64)
+        self._ops, self._owner = NO_OPERATIONS, np.zeros(0, np.int64)
         self._reports, self._reporter = NO_JOBS, np.zeros(0, np.int64)
         self._written: dict[int, list[_Written]] = {}  # by row, of users with a job under way
 
@@ -97,7 +96,7 @@ class UnderWay:
         )
         self._number = np.concatenate([self._number, number[jobs.row]])
         self._ops, self._owner = joined(self._ops, ops), np.concatenate([self._owner, number[ops.row]])
-        self._reports = jobs_joined([self._reports, reports])
+        self._reports = joined_jobs([self._reports, reports])
         self._reporter = np.concatenate([self._reporter, number[reports.row]])
         self.last_end[jobs.row] = np.maximum(self.last_end[jobs.row], jobs.end)
 
@@ -139,7 +138,7 @@ class UnderWay:
         """Batches applied to the skillbook of `row` after its `writes`-th batch."""
         later = self._later(row, writes)
         if not later:
-            return Meanwhile(NOTHING, np.zeros(0, np.uint64))
+            return Meanwhile(NO_OPERATIONS, np.zeros(0, np.uint64))
         return Meanwhile(joined(*(w.batch for w in later)), np.concatenate([w.was for w in later]))
 
     def overwrite(self, row: int, writes: int) -> int:

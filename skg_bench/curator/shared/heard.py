@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.core.advice import AUTO_APPROVED, OUTCOMES, SATISFACTIONS
-from skg_bench.core.feedback import KINDS, OUTCOME, RATING, SATISFACTION, KnownFeedback
+from skg_bench.core.feedback import FEEDBACK_KINDS, OUTCOME, RATING, SATISFACTION, KnownFeedback
 from skg_bench.core.feedback_signals import feedback_signal, satisfaction_signal
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.state import wider
@@ -46,4 +46,4 @@ def signal(kind: int, value: int, outcome: int) -> str:
         return feedback_signal(OUTCOMES[value])
     if kind == SATISFACTION:
         return satisfaction_signal(SATISFACTIONS[value], OUTCOMES[outcome] if outcome >= 0 else None)
-    return KINDS["rating"][value]
+    return FEEDBACK_KINDS["rating"][value]

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import array_of, blocks_of, raw_bytes
 from skg_bench.core.grid import F32, I16, I32, I64
 
@@ -80,7 +80,7 @@ class Index:
         (folder / "index.json").write_text(text + "\n", "utf-8")
 
 
-def build(
+def build_index(
     vectors: I16,
     skill: I32,
     kind: Kind,
@@ -133,7 +133,7 @@ def build(
     return Index(kind, d, np.ascontiguousarray(skill, np.int32), made)
 
 
-def load(folder: Path) -> Index:
+def load_index(folder: Path) -> Index:
     """The index that `save` wrote. Nothing is unpickled, and files of another content are refused (UsageError)."""
     try:
         description = json.loads(raw_bytes(folder / "index.json"))
@@ -171,6 +171,6 @@ def _faiss() -> ModuleType:
     try:
         import faiss
     except ImportError as error:
-        raise UsageError(f"an index over a shared skillbook needs FAISS: {install('faiss')}") from error
+        raise UsageError(f"an index over a shared skillbook needs FAISS: {install_hint('faiss')}") from error
     module: ModuleType = faiss
     return module

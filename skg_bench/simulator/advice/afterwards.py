@@ -8,7 +8,7 @@ import numpy as np
 
 from skg_bench.core.advice import ACCEPTED, NOT_SURE, OVERRIDDEN, REGRET_IT, WAIT, WORTH_IT
 from skg_bench.core.draws import Purpose, draw, fold, uniform
-from skg_bench.core.feedback import SATISFACTION, Feedback, said
+from skg_bench.core.feedback import SATISFACTION, Feedback, feedback_rows
 from skg_bench.core.grid import I32, I64, U64, Bool
 
 _DAY = 86_400
@@ -34,7 +34,7 @@ class Afterwards:
         pleased = content ^ (wrong < self.mistaken)
         value = np.where(unsure < self.not_sure, NOT_SURE, np.where(pleased, WORTH_IT, REGRET_IT))
         value = np.where(decisions & (answers < self.answered), value, -1).astype(np.int32)
-        return said(SATISFACTION, value, self._delay(now, turn, key))
+        return feedback_rows(SATISFACTION, value, self._delay(now, turn, key))
 
     def _delay(self, now: I64, turn: int, key: U64) -> I64:
         """Seconds until the user's next sitting after the question was asked."""

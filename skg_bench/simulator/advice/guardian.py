@@ -17,7 +17,7 @@ from skg_bench.core.content import Content
 from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, fold, key, normal, uniform
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import OUTCOME, joined, said
+from skg_bench.core.feedback import OUTCOME, feedback_rows, joined_rows
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.strategies import Strategies, strategies
@@ -261,7 +261,7 @@ class Guardian:
         )  # fmt: skip
         waits = np.where(code == WAIT, round(self.wait_hours * 3600), 0)
         later = self._afterwards.said(code, content, event.time, event.turn, state.key, draws.event)
-        feedback = joined([said(OUTCOME, code, waits), later])
+        feedback = joined_rows([feedback_rows(OUTCOME, code, waits), later])
         quality = np.where(content, RIGHT, WRONG).astype(np.int32)
         response = Response(quality, event.number, feedback, silent=silent, outcome=outcome)
         return self._after(state, event, about, code), response

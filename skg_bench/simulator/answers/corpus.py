@@ -17,16 +17,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import LONGEST, text_of
+from skg_bench.core.foreign import LONGEST_TEXT, text_of
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.paths import DATA
 from skg_bench.simulator.yaml_files import yaml_of
 
 STABLE, SLOT, STALE = 0, 1, 2  # how long an answer holds: for ever; for its slot values; for its time to live
-KINDS = ("stable", "slot", "stale")
+CORPUS_KINDS = ("stable", "slot", "stale")
 ANSWER, LOOK_UP, ACT = 0, 1, 2  # what an intent asks for: knowledge; what some service knows; that something is done
 EFFECTS = ("answer", "look-up", "act")
-MOST = 1_000_000  # hours that an answer holds, and weight of an hour
+MOST_HOURS = 1_000_000  # hours that an answer holds, and weight of an hour
 _CELLS = 2**28  # of a table of wordings by request type, or of intents by intents
 _WEEKDAYS = {"any": (1.0, 1.0), "workdays": (1.0, 0.15), "weekend": (0.15, 1.0)}  # weight on workdays, at weekends
 _REQUIRED = ("intent", "kind", "hours", "weekdays", "follows", "answer", "wordings")
@@ -84,7 +84,7 @@ class Source(Protocol):
         ...
 
 
-def load(path: str | None = None) -> Corpus:
+def load_corpus(path: str | None = None) -> Corpus:
     """The corpus in folder `path`, or the built-in one.
 
     Raises UsageError for a missing folder, an intent without wordings, unknown fields or values, and duplicates.
@@ -146,12 +146,12 @@ def _check(row: Any, file: Path) -> None:
             fail(f"field `{field}` is missing")
     if unknown := sorted(set(row) - _KNOWN, key=str):
         fail(f"unknown fields {unknown}; known are {sorted(_KNOWN)}")
-    if row["kind"] not in KINDS:
-        fail(f"kind={row['kind']!r}, valid are {', '.join(KINDS)}")
+    if row["kind"] not in CORPUS_KINDS:
+        fail(f"kind={row['kind']!r}, valid are {', '.join(CORPUS_KINDS)}")
     if (row["kind"] == "stale") != ("ttl_hours" in row):
         fail("`ttl_hours` belongs to kind stale, and to no other")
     if row["kind"] == "stale" and not _above_zero(row["ttl_hours"]):
-        fail(f"ttl_hours={row['ttl_hours']!r}, must be a number above 0, at most {MOST:,}")
+        fail(f"ttl_hours={row['ttl_hours']!r}, must be a number above 0, at most {MOST_HOURS:,}")
     if row.get("effect", "answer") not in EFFECTS:
         fail(f"effect={row['effect']!r}, valid are {', '.join(EFFECTS)}")
     if row["weekdays"] not in tuple(_WEEKDAYS):
@@ -171,7 +171,7 @@ def _check_hours(hours: Any, fail: Callable[[str], None]) -> None:
         first, _, last = str(span).partition("-")
         numbers = first.isdecimal() and last.isdecimal() and len(first) <= 2 >= len(last)
         if not (numbers and int(first) < int(last) <= 24 and _above_zero(weight)):
-            valid = f"FROM-TO: WEIGHT, 0 <= FROM < TO <= 24, weight above 0, at most {MOST:,}; or {{}}"
+            valid = f"FROM-TO: WEIGHT, 0 <= FROM < TO <= 24, weight above 0, at most {MOST_HOURS:,}; or {{}}"
             fail(f"hours: {span}: {weight!r}; valid is {valid}")
 
 
@@ -189,11 +189,11 @@ def _check_slot(row: dict[str, Any], fail: Callable[[str], None]) -> None:
 
 
 def _above_zero(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 < value <= MOST
+    return isinstance(value, int | float) and 0 < value <= MOST_HOURS
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(v, str) and len(v) <= LONGEST for v in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(v, str) and len(v) <= LONGEST_TEXT for v in value)
 
 
 def fill(wording: str, slot: str, value: str) -> str:
@@ -236,7 +236,7 @@ def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
 
 
 def _intent(row: dict[str, Any]) -> Intent:
-    kind = KINDS.index(row["kind"])
+    kind = CORPUS_KINDS.index(row["kind"])
     effect = EFFECTS.index(row["effect"]) if "effect" in row else LOOK_UP if kind == STALE else ANSWER
     return Intent(row["intent"], kind, row.get("ttl_hours"), effect)
 

@@ -38,7 +38,7 @@ class Habits:
         return float((np.maximum(wanted - one_offs, 0) / np.maximum(wanted, 1e-9)).mean())
 
 
-def column(parameter: float | F64) -> float | F64:
+def as_column(parameter: float | F64) -> float | F64:
     """`[B]` to `[B, 1]`; a number stays one."""
     return parameter[:, None] if isinstance(parameter, np.ndarray) else parameter
 

@@ -15,9 +15,9 @@ from skg_bench.core.statehash import text_hash
 from skg_bench.simulator.answers.corpus import (
     ACT,
     ANSWER,
-    KINDS,
+    CORPUS_KINDS,
     LOOK_UP,
-    MOST,
+    MOST_HOURS,
     SLOT,
     STALE,
     Corpus,
@@ -27,7 +27,7 @@ from skg_bench.simulator.answers.corpus import (
 )
 from skg_bench.simulator.yaml_files import yaml_of
 
-_SECTIONS = (*KINDS, "also_slot")  # `acts` may be left out
+_SECTIONS = (*CORPUS_KINDS, "also_slot")  # `acts` may be left out
 
 
 def dealt(
@@ -88,7 +88,7 @@ def read_table(file: Path) -> tuple[list[Intent], frozenset[str]]:
     for label, given in (("acts", acts), ("also_slot", also)):
         if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
             raise fail(f"{label} must be a list of intents")
-    for kind, label in enumerate(KINDS):
+    for kind, label in enumerate(CORPUS_KINDS):
         shape = dict if kind == STALE else list
         listed = shape() if table[label] is None else table[label]
         if not isinstance(listed, shape):
@@ -97,8 +97,8 @@ def read_table(file: Path) -> tuple[list[Intent], frozenset[str]]:
             hours = listed[name] if kind == STALE else None
             if not isinstance(name, str):
                 raise fail(f"{label} has {name!r}, which is no text; quote it")
-            if hours is not None and not (isinstance(hours, int | float) and 0 < hours <= MOST):
-                raise fail(f"stale: {name}: {hours!r} must be hours, above 0, at most {MOST:,}")
+            if hours is not None and not (isinstance(hours, int | float) and 0 < hours <= MOST_HOURS):
+                raise fail(f"stale: {name}: {hours!r} must be hours, above 0, at most {MOST_HOURS:,}")
             effect = ACT if name in acts else LOOK_UP if kind == STALE else ANSWER
             intents.append(Intent(name, kind, hours, effect))
     names = [intent.name for intent in intents]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.feedback import AGREES, Feedback, said
+from skg_bench.core.feedback import AGREES, Feedback, feedback_rows
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.world import (
     NEAR,
@@ -126,6 +126,6 @@ class Judging:
         """
         compared = served.compared >= 0
         if not compared.any():
-            return said(AGREES, served.compared)
+            return feedback_rows(AGREES, served.compared)
         stored = self.judge(ledger, event, np.arange(len(quality)), served.compared, "as given")
-        return said(AGREES, np.where(compared, (stored == RIGHT) & (quality == RIGHT), -1))
+        return feedback_rows(AGREES, np.where(compared, (stored == RIGHT) & (quality == RIGHT), -1))

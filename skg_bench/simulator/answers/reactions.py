@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import RATING, Feedback, said
+from skg_bench.core.feedback import RATING, Feedback, feedback_rows
 from skg_bench.core.grid import F64, I32, I64, Bool, snap
 from skg_bench.core.world import OFFERS, Draws
 
@@ -17,7 +17,7 @@ _DAY = 86_400
 _BADLY, _ACCEPTED, _DECLINED = (OFFERS.index(word) for word in ("badly_named", "accepted", "declined"))
 
 
-def given(rated_share: float, partial_odds: float, miss_odds: float) -> F64:
+def rating_probability(rated_share: float, partial_odds: float, miss_odds: float) -> F64:
     """Probability that a rating `[3]` is given, from odds relative to "ok"."""
     odds = np.array([1.0, partial_odds, miss_odds]) * rated_share
     return odds / (1.0 - rated_share + odds) if rated_share < 1 else np.ones(3)
@@ -71,7 +71,7 @@ class Reactions:
         given = (draws.rated < reactions.said[(*row, code)]) & (quality >= 0)
         late = draws.late < reactions.late_share
         seconds = 1 + np.rint(np.minimum(-np.log(draws.delay) * reactions.late_hours * 3600, 2.0**39))
-        return said(RATING, np.where(given, code, -1), np.where(late, seconds, 0).astype(np.int64))
+        return feedback_rows(RATING, np.where(given, code, -1), np.where(late, seconds, 0).astype(np.int64))
 
     def offer(self, recurring: Bool, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, F64, F64]:
         """Code in OFFERS, new fatigue, and where between 0 and 1 a bad name lies among all bad names, `[B]` each.

@@ -17,18 +17,18 @@ import numpy as np
 from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import joined
+from skg_bench.core.feedback import joined_rows
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.world import Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator.answers import corpus as corpora
-from skg_bench.simulator.answers.habits import Habits, column, messages_by_day
+from skg_bench.simulator.answers.habits import Habits, as_column, messages_by_day
 from skg_bench.simulator.answers.judging import Judging, Users
 from skg_bench.simulator.answers.procedures import Procedures, Running
-from skg_bench.simulator.answers.reactions import Reactions, check_ratings, given
+from skg_bench.simulator.answers.reactions import Reactions, check_ratings, rating_probability
 from skg_bench.simulator.answers.skill_names import SkillNames
 from skg_bench.simulator.answers.wordings import worded
-from skg_bench.simulator.chance import CANDIDATES, block, clock
+from skg_bench.simulator.chance import CANDIDATES, clock, draw_block
 from skg_bench.simulator.order import Order, answerable, permuted
 
 DAY = 86_400
@@ -121,7 +121,7 @@ class AssistantUsers:
 
     @cached_property
     def _corpus(self) -> corpora.Corpus:
-        corpus = corpora.load(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
+        corpus = corpora.load_corpus(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
         return corpora.with_one_offs(corpus, self.one_off_share, self.corpus)
 
     def one_offs_again(self, seed: int, users: I32, weeks: int) -> float:
@@ -263,7 +263,7 @@ class AssistantUsers:
         by_volume = np.argsort(-n, kind="stable")  # users leave from the end: the active ones are a prefix
         keys, time, n, habits = keys[by_volume], time[by_volume], n[by_volume], habits.of(by_volume)
         liked = gumbel(draw(keys[:, None], 0, Purpose.TASTE, np.arange(len(corpus.intents))[None]))
-        taste = column(habits.taste_spread) * liked
+        taste = as_column(habits.taste_spread) * liked
         values = np.bincount(corpus.intent)[corpus.intent]  # an intent is as likely with many slot values as with one
         eager = (
             taste[:, corpus.intent]
@@ -288,7 +288,7 @@ class AssistantUsers:
         alive = np.searchsorted(-n, -np.arange(t_max), side="left")
         for t in range(t_max):
             if t % _BLOCK == 0:
-                draws = block(keys, t, min(_BLOCK, t_max - t))
+                draws = draw_block(keys, t, min(_BLOCK, t_max - t))
             a, s = int(alive[t]), t % _BLOCK
             active_habits = habits.of(slice(a))
             u_single, u_new = draws.single[s, :a], draws.novel[s, :a]
@@ -298,7 +298,7 @@ class AssistantUsers:
                 u_new * (active_habits.concentration + n_a) < active_habits.concentration + active_habits.discount * k_a
             )
             new = (new | (n_a == 0)) & (k_a < n_types)
-            scale, power = column(active_habits.lag_scale), column(active_habits.lag_power)
+            scale, power = as_column(active_habits.lag_scale), as_column(active_habits.lag_power)
             tail = 1.0 - (1.0 + n_a[:, None] / scale) ** -power
             lag = scale * ((1.0 - draws.lag[s, :a] * tail) ** (-1.0 / power) - 1.0)
             at = np.maximum(n_a[:, None] - 1 - lag.astype(np.int64), 0)
@@ -354,7 +354,7 @@ class AssistantUsers:
     @cached_property
     def reactions(self) -> Reactions:
         """How these users rate answers, and accept offers."""
-        shares = given(self.rated_share, self.partial_odds, self.miss_odds)
+        shares = rating_probability(self.rated_share, self.partial_odds, self.miss_odds)
         return Reactions(
             self._confusion, shares, self.late_share, self.late_hours, self.accept, self.accept_one_off,
             self.bad_name_share, self.fatigue, self.fatigue_half_life_days,
@@ -371,7 +371,7 @@ class AssistantUsers:
         quality, answer, execution = judging.answered(state.ledger, event, served, draws)
         ratings = reactions.rate(quality, draws)
         agreeing = judging.agreeing(state.ledger, event, served, quality)
-        return state, Response(quality, answer, joined([ratings, agreeing]), execution)
+        return state, Response(quality, answer, joined_rows([ratings, agreeing]), execution)
 
     def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
         """Do they accept an offer to capture, and which name do they give? Each offer tires."""

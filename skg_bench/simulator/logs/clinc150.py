@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.core.datasets import datasets
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import LONGEST, bytes_of, json_of, plain
+from skg_bench.core.foreign import LONGEST_TEXT, bytes_of, json_of, plain
 from skg_bench.core.paths import DATA
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.simulator.answers.corpus import Corpus
@@ -110,5 +110,5 @@ def _pair(pair: Any) -> bool:
     return (
         isinstance(pair, list)
         and len(pair) == 2
-        and all(isinstance(text, str) and len(text) <= LONGEST for text in pair)
+        and all(isinstance(text, str) and len(text) <= LONGEST_TEXT for text in pair)
     )

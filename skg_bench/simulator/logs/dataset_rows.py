@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from skg_bench.core.errors import UsageError, install
+from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import blocks_of
 
 PREFIX = "hf:"
@@ -46,7 +46,7 @@ def holds_tables(folder: Path) -> bool:
     return folder.is_dir() and any(file.suffix in _READABLE for file in folder.rglob("*") if file.is_file())
 
 
-def chosen(splits: Sequence[str], wanted: str | None, parameter: str, path: str, usual: str | None = None) -> str:
+def chosen_split(splits: Sequence[str], wanted: str | None, parameter: str, path: str, usual: str | None = None) -> str:
     """The split that is wanted, or else the only one, or the usual one.
 
     Raises UsageError for one that is not there, and where one has to be named.
@@ -90,7 +90,7 @@ class DatasetSplit:
         if self._folder is not None:
             return hashed(self._folder)[:16]
         if find_spec("datasets") is None:
-            raise UsageError(f"{self.where}.path={self.path} needs the package datasets: {install('datasets')}")
+            raise UsageError(f"{self.where}.path={self.path} needs the package datasets: {install_hint('datasets')}")
         return self._offline or self._commit()
 
     @cached_property
@@ -121,7 +121,7 @@ class DatasetSplit:
     def _opened(self) -> tuple[str, Any, int | None]:
         """Name of the split, the library's object, and how many rows of it are wanted."""
         if find_spec("datasets") is None:
-            raise UsageError(f"{self.where}.path={self.path} needs the package datasets: {install('datasets')}")
+            raise UsageError(f"{self.where}.path={self.path} needs the package datasets: {install_hint('datasets')}")
         import datasets  # 2 to 5 s
 
         sliced = _SLICED.fullmatch(self.split or "")
@@ -139,7 +139,7 @@ class DatasetSplit:
                 loaded = datasets.load_dataset(name, self.subset, revision=commit, streaming=not self._offline)
         if not isinstance(loaded, dict):
             loaded = {wanted or "all": loaded}
-        name = chosen(list(loaded), wanted, f"{self.where}.split", self.path, self.usual)
+        name = chosen_split(list(loaded), wanted, f"{self.where}.split", self.path, self.usual)
         return name, loaded[name], rows
 
     def rows(self) -> Iterator[tuple[int, Row]]:

@@ -13,7 +13,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.simulator.answers.corpus import ANSWER, STABLE, Corpus, Intent
 from skg_bench.simulator.answers.intent_table import dealt, read_table
-from skg_bench.simulator.logs.labelled_rows import Columns, LabelledRows, opened
+from skg_bench.simulator.logs.labelled_rows import Columns, LabelledRows, opened_rows
 from skg_bench.simulator.logs.recorded_rows import LeftOut
 
 
@@ -52,7 +52,7 @@ class Labelled:
         if self.path is None:
             raise UsageError("simulator.corpus.path=null; name a file, a folder or hf:NAME: simulator.corpus.path=FILE")
         labels = (self.label,) if isinstance(self.label, str) else self.label
-        rows = opened(self.path, self.subset, self.split, Columns(self.text, labels))
+        rows = opened_rows(self.path, self.subset, self.split, Columns(self.text, labels))
         return self._corpus(rows)
 
     def _corpus(self, rows: LabelledRows) -> Corpus:

@@ -15,14 +15,13 @@ import pyarrow.json as pj
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of, text_of
-from skg_bench.simulator.logs.dataset_rows import DatasetSplit, chosen, is_dataset
-from skg_bench.simulator.logs.recorded_csv import SUFFIXES as TEXT_TABLES
-from skg_bench.simulator.logs.recorded_csv import CsvFile
-from skg_bench.simulator.logs.recorded_guess import sample
+from skg_bench.simulator.logs.dataset_rows import DatasetSplit, chosen_split, is_dataset
+from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
+from skg_bench.simulator.logs.recorded_guess import first_rows
 from skg_bench.simulator.logs.recorded_parquet import parquet_rows
-from skg_bench.simulator.logs.recorded_rows import SUFFIXES, LeftOut
+from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, LeftOut
 
-TEXTS = ("text", "utterance", "sentence", "query", "message")  # usual names of the column of messages
+MESSAGE_COLUMNS = ("text", "utterance", "sentence", "query", "message")  # usual names of the column of messages
 LABELS = ("label_text", "category", "intent", "label", "labels")  # and of that of intents
 _HWU64 = ("answer", ("scenario", "intent"))  # HWU64's table of all annotations: both make the intent
 _LINES = ("seq.in", "label")
@@ -55,7 +54,7 @@ class Columns:
         """
         if self.text is None and self.labels is None and {_HWU64[0], *_HWU64[1]} <= set(have):
             return _HWU64
-        text = self.text or next((name for name in TEXTS if name in have), None)
+        text = self.text or next((name for name in MESSAGE_COLUMNS if name in have), None)
         labels = self.labels or [name for name in LABELS if name in have and name != text][:1]
         if text is None or text not in have or not labels or not set(labels) <= set(have):
             raise UsageError(
@@ -73,7 +72,7 @@ class LabelledRows:
     read: Read
 
 
-def opened(path: str, subset: str | None, split: str | None, columns: Columns) -> LabelledRows:
+def opened_rows(path: str, subset: str | None, split: str | None, columns: Columns) -> LabelledRows:
     """The rows of a file, of a split of a folder, or of a data set.
 
     Raises UsageError for what is not there or cannot be read, and for a split or column that is not there.
@@ -89,12 +88,12 @@ def opened(path: str, subset: str | None, split: str | None, columns: Columns) -
     splits = _splits(place)
     if not splits:
         raise UsageError(
-            f"{_NAME}.path={path} is no corpus: a file ends in {', '.join(SUFFIXES)}; a folder holds {_LINES[0]} and "
-            f"{_LINES[1]}, or such a folder or a table for each split"
+            f"{_NAME}.path={path} is no corpus: a file ends in {', '.join(LOG_SUFFIXES)}; a folder holds "
+            f"{_LINES[0]} and {_LINES[1]}, or such a folder or a table for each split"
         )
     if place in splits.values() and split is not None:
         raise UsageError(f"{_NAME}.split={split}; {path} is one split, leave it out: {_NAME}.split=null")
-    file = splits[chosen(list(splits), split, f"{_NAME}.split", path, _USUAL)]
+    file = splits[chosen_split(list(splits), split, f"{_NAME}.split", path, _USUAL)]
     title = file.name if file == place else f"{place.name}/{file.relative_to(place)}"
     return LabelledRows(title, lambda out: _pairs(file, out) if file.is_dir() else _table(file, columns, title, out))
 
@@ -114,7 +113,7 @@ def heading(path: str) -> list[str] | None:
         if file.is_dir():
             return ["text", "label"]
         if file.suffix not in TEXT_TABLES:
-            return list(sample(file))
+            return list(first_rows(file))
         rows = _cells(file, LeftOut())
     return list(next(rows, (0, {}))[1])
 
@@ -122,11 +121,11 @@ def heading(path: str) -> list[str] | None:
 def _splits(path: Path) -> dict[str, Path]:
     """Splits of a folder, by name; of a file, itself."""
     if not path.is_dir():
-        return {path.stem: path} if path.is_file() and path.suffix in SUFFIXES else {}
+        return {path.stem: path} if path.is_file() and path.suffix in LOG_SUFFIXES else {}
     if _has_lines(path):
         return {path.name: path}
     inside = sorted(path.iterdir())
-    return {p.stem: p for p in inside if (p.is_file() and p.suffix in SUFFIXES) or (p.is_dir() and _has_lines(p))}
+    return {p.stem: p for p in inside if (p.is_file() and p.suffix in LOG_SUFFIXES) or (p.is_dir() and _has_lines(p))}
 
 
 def _has_lines(folder: Path) -> bool:
@@ -166,7 +165,7 @@ def _word(cell: Any) -> str:
 
 def _separated(file: Path, out: LeftOut) -> Iterator[tuple[int, Cells]]:
     """Rows by their lines; letters and separator are guessed as for logs."""
-    table = CsvFile.open(file, [*TEXTS, *LABELS], None, None)
+    table = CsvFile.open(file, [*MESSAGE_COLUMNS, *LABELS], None, None)
     rows = table.columns({name: name for name in table.dialect.heading}, out)
     cells = [column.cast(pa.string()).to_pylist() for column in rows.cells.values()]
     for position, *texts in zip(rows.position.tolist(), *cells, strict=True):

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import RATING, said
+from skg_bench.core.feedback import RATING, feedback_rows
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.core.record import Record
@@ -44,15 +44,22 @@ from skg_bench.core.world import (
 from skg_bench.runfolder.encoding import encoded
 from skg_bench.simulator.answers.skill_names import distinct
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, hashed, holds_tables, is_dataset
-from skg_bench.simulator.logs.recorded_agentropy import assumed, turns
+from skg_bench.simulator.logs.recorded_agentropy import agentropy_turns, assumed
 from skg_bench.simulator.logs.recorded_assumptions import assumptions
 from skg_bench.simulator.logs.recorded_columns import LogColumns
-from skg_bench.simulator.logs.recorded_csv import SUFFIXES as TEXT_TABLES
-from skg_bench.simulator.logs.recorded_csv import CsvFile
+from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_datasets import dataset
 from skg_bench.simulator.logs.recorded_dialogues import ASSUMES, invented, sgd, uss
 from skg_bench.simulator.logs.recorded_log import WEEK, LogReading, RecordedLog, assemble
-from skg_bench.simulator.logs.recorded_rows import FIELDS, INVENTED, SUFFIXES, LeftOut, check_suffix, mapped, table
+from skg_bench.simulator.logs.recorded_rows import (
+    INVENTED,
+    LOG_SUFFIXES,
+    TURN_FIELDS,
+    LeftOut,
+    check_suffix,
+    mapped_columns,
+    turns_of_table,
+)
 from skg_bench.simulator.logs.recorded_size import log_size
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
@@ -102,8 +109,8 @@ class Recorded:
     def __post_init__(self) -> None:
         if self.format not in get_args(Format):
             raise UsageError(f"simulator.format={self.format!r}, valid are {', '.join(get_args(Format))}")
-        if unknown := sorted(set(self.columns) - set(FIELDS)):
-            raise UsageError(f"simulator.columns has unknown {', '.join(unknown)}; valid are {', '.join(FIELDS)}")
+        if unknown := sorted(set(self.columns) - set(TURN_FIELDS)):
+            raise UsageError(f"simulator.columns has unknown {', '.join(unknown)}; valid are {', '.join(TURN_FIELDS)}")
         if self.decimal not in (None, ".", ","):
             raise UsageError(f"simulator.decimal={self.decimal!r} must be a point or a comma, or null")
         if self.latency_unit not in _MILLISECONDS:
@@ -163,16 +170,16 @@ class Recorded:
             "table": lambda: self._table(path, out),
             "sgd": lambda: LogColumns.of(sgd(path, self.dialogues_per_user, out), out),
             "uss": lambda: LogColumns.of(uss(path, self.dialogues_per_user, out), out),
-            "agentropy": lambda: LogColumns.of(turns(path), out),
+            "agentropy": lambda: LogColumns.of(agentropy_turns(path), out),
         }
         return readers[self.format]()
 
     def _table(self, path: Path, out: LeftOut) -> LogColumns:
         check_suffix(path)
-        wanted = mapped(path, self.columns)
+        wanted = mapped_columns(path, self.columns)
         log_size(path).check(self.most_rows)
         if path.suffix not in TEXT_TABLES:
-            return LogColumns.of(table(path, wanted, out, self.most_rows), out)
+            return LogColumns.of(turns_of_table(path, wanted, out, self.most_rows), out)
         names = list(wanted.values())
         file = CsvFile.open(path, names, self.encoding, self.separator, most=self.most_rows)
         return file.columns(wanted, out)
@@ -184,7 +191,7 @@ class Recorded:
         Raises UsageError for a file that cannot be opened, or has more rows than are read.
         """
         path = Path(self.path or "")
-        if self.format != "table" or path.suffix not in SUFFIXES or not path.exists() or path.is_dir():
+        if self.format != "table" or path.suffix not in LOG_SUFFIXES or not path.exists() or path.is_dir():
             return None
         size = log_size(path)
         size.check(self.most_rows)
@@ -386,7 +393,7 @@ class Recorded:
         quality = np.where(called, np.where(prompted & (stored == WRONG), WRONG, fresh), stored).astype(np.int32)
         state.ledger.mint(np.flatnonzero(called), event, quality == RIGHT)
         rating = np.where(quality == LOGGED, self._log.rating[at], -1)
-        feedback = said(RATING, rating, self._log.delay[at])
+        feedback = feedback_rows(RATING, rating, self._log.delay[at])
         return state, Response(quality, np.where(called, event.number, served.answer), feedback)
 
     def merge(self, state: Readers, event: Event, row: I64, earlier: I32, draws: Draws) -> Readers:

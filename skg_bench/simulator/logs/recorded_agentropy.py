@@ -5,20 +5,20 @@ from pathlib import Path
 
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator.logs.recorded_rows import RecordedTurn
-from skg_bench.skillbook.agentropy import PICKLE, SIGNALS, read
+from skg_bench.skillbook.agentropy import PICKLE, SIGNALS, read_agentropy
 
 _FIRST = datetime(2018, 1, 1, 9)  # a Monday
 _HOUR = timedelta(hours=1)
 
 
-def turns(path: Path) -> list[RecordedTurn]:
+def agentropy_turns(path: Path) -> list[RecordedTurn]:
     """All turns. The answer of a turn that a skill answered is the skill's: a fallback would not give it.
 
     Raises UsageError for a folder that is no such index, or torn.
     """
     rows = []
     for folder in _folders(path):
-        lines = read(folder, _FIRST).signals
+        lines = read_agentropy(folder, _FIRST).signals
         timeless = not any(line.get("time") for line in lines)
         for i, line in enumerate(lines):
             rows.append(
@@ -35,7 +35,7 @@ def assumed(path: Path) -> dict[str, str]:
     """Assumptions: what such a log does not say, and what was not looked at."""
     folders = _folders(path)
     assumptions = {}
-    if timeless := [f.name for f in folders if not any(line.get("time") for line in read(f, _FIRST).signals)]:
+    if timeless := [f.name for f in folders if not any(line.get("time") for line in read_agentropy(f, _FIRST).signals)]:
         assumptions["time"] = f"invented for {', '.join(timeless)}: an hour between signals, in their order"
     if pickled := [folder.name for folder in folders if (folder / PICKLE).exists()]:
         assumptions["model"] = f"{PICKLE} of {', '.join(pickled)} is not opened: to unpickle is to run what it says"

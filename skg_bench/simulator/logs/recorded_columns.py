@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.core.foreign import LONGEST
+from skg_bench.core.foreign import LONGEST_TEXT
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.simulator.logs.recorded_rows import FIELDS, LeftOut, RecordedTurn, flaw
+from skg_bench.simulator.logs.recorded_rows import TURN_FIELDS, LeftOut, RecordedTurn, flaw
 
-TEXTS = tuple(name for name in FIELDS if name != "time")
+TEXT_FIELDS = tuple(name for name in TURN_FIELDS if name != "time")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LogColumns:
             else:
                 rows.append(row)
         cells = {name: pa.chunked_array([pa.array([_text(getattr(row, name)) for row in rows], pa.string())])
-                 for name in TEXTS}  # fmt: skip
+                 for name in TEXT_FIELDS}  # fmt: skip
         return LogColumns(
             np.array([row.position for row in rows], np.int64),
             {name: texts for name, texts in cells.items() if texts.null_count < len(rows)},
@@ -72,10 +72,10 @@ class LogColumns:
         if field not in self.cells:
             return None
         texts = self.cells[field]
-        if pa.types.is_string(texts.type) and (pc.max(pc.utf8_length(texts)).as_py() or 0) <= LONGEST:
+        if pa.types.is_string(texts.type) and (pc.max(pc.utf8_length(texts)).as_py() or 0) <= LONGEST_TEXT:
             return None  # without a dictionary of ids, which are all different
         column = _encoded(texts)
-        over = pc.greater(pc.utf8_length(column.dictionary), LONGEST).to_numpy(zero_copy_only=False)
+        over = pc.greater(pc.utf8_length(column.dictionary), LONGEST_TEXT).to_numpy(zero_copy_only=False)
         if not over.any():
             return None
         where: Bool = np.append(over, False)[column.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
@@ -92,10 +92,10 @@ class LogColumns:
         """Words of the rows, each once and in order, and the code of each row, -1: none."""
         if field not in self.cells:
             return (), np.full(len(self), -1, np.int32)
-        return coded(self.cells[field], taken_for)
+        return coded_texts(self.cells[field], taken_for)
 
 
-def coded(texts: pa.ChunkedArray, taken_for: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
+def coded_texts(texts: pa.ChunkedArray, taken_for: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
     """Distinct texts in order, and the code of each, -1: nothing. `taken_for`: what a text says, None: nothing."""
     column = _encoded(texts)
     words = [taken_for(word) if word is not None and word.strip() else None for word in column.dictionary.to_pylist()]

@@ -24,7 +24,7 @@ from skg_bench.simulator.logs.recorded_columns import LogColumns
 from skg_bench.simulator.logs.recorded_rows import LeftOut, absent
 from skg_bench.simulator.logs.recorded_size import bytes_at_most
 
-SUFFIXES = (".csv", ".tsv")
+TEXT_TABLES = (".csv", ".tsv")
 _SEPARATOR_NAMES = {"tab": "\t"}
 SEPARATORS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "cp1252")

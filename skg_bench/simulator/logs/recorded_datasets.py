@@ -9,27 +9,27 @@ from skg_bench.core.errors import UsageError
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, records
 from skg_bench.simulator.logs.recorded_columns import LogColumns
 from skg_bench.simulator.logs.recorded_dialogues import Dialogue, as_pseudo_users, published
-from skg_bench.simulator.logs.recorded_rows import Columns, LeftOut, RecordedTurn, absent, mapped, turns_of
+from skg_bench.simulator.logs.recorded_rows import Columns, LeftOut, RecordedTurn, absent, mapped_columns, turns_of
 
 
 def dataset(split: DatasetSplit, form: str, columns: Columns, per_user: int, out: LeftOut) -> LogColumns:
     """The turns of a table, or of dialogues that go to pseudo-users, about `per_user` each.
 
-    Raises UsageError for another form, and for what `table` does.
+    Raises UsageError for another form, and for what `turns_of_table` does.
     """
     if form == "table":
-        return LogColumns.of(table(split, columns, out), out)
+        return LogColumns.of(turns_of_split(split, columns, out), out)
     if form == "sgd":
         return LogColumns.of(as_pseudo_users(list(dialogues(split, out)), per_user), out)
     raise UsageError(f"simulator.format={form} is of files; a data set is read as table or sgd")
 
 
-def table(split: DatasetSplit, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
-    """The turns of a table; see `recorded_rows.table`.
+def turns_of_split(split: DatasetSplit, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
+    """The turns of a table; see `recorded_rows.turns_of_table`.
 
     Raises UsageError for what cannot be read, and a mapping that names an absent column.
     """
-    wanted, rows = mapped(split.path, columns), list[RecordedTurn]()
+    wanted, rows = mapped_columns(split.path, columns), list[RecordedTurn]()
     for position, row in split.rows():
         if position == 1:
             absent(split.path, wanted, row)

@@ -16,7 +16,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, lines_of, parquet_of
 from skg_bench.core.types import RATINGS
 from skg_bench.simulator.logs.recorded_cells import readable_time
-from skg_bench.simulator.logs.recorded_rows import FIELDS, REQUIRED
+from skg_bench.simulator.logs.recorded_rows import REQUIRED, TURN_FIELDS
 
 Sample = Mapping[str, Sequence[Any]]  # the first rows of each column
 
@@ -64,7 +64,7 @@ class ColumnGuess:
     why: str
 
 
-def sample(path: Path) -> dict[str, list[Any]]:
+def first_rows(path: Path) -> dict[str, list[Any]]:
     """The first rows of each column of JSON lines or Parquet.
 
     Raises UsageError for a file that is neither.
@@ -99,7 +99,7 @@ def mapping(sample: Sample) -> dict[str, ColumnGuess]:
         if best is not None and _HOLDS[field](sample[best]):
             guesses[field] = ColumnGuess(best, "by what stands in it")
             free.remove(best)
-    return {field: guesses[field] for field in FIELDS if field in guesses}
+    return {field: guesses[field] for field in TURN_FIELDS if field in guesses}
 
 
 def _named(columns: Sequence[str], fitting: Sequence[str], names: Sequence[str]) -> str | None:

@@ -19,12 +19,12 @@ from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.record import Offsets
 from skg_bench.core.types import RATINGS
 from skg_bench.simulator.logs.recorded_cells import Moments, moments, numbers
-from skg_bench.simulator.logs.recorded_columns import TEXTS, LogColumns
+from skg_bench.simulator.logs.recorded_columns import TEXT_FIELDS, LogColumns
 from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut
 
 DAY, WEEK = 86_400, 7 * 86_400
 MICRO = 1_000_000  # microseconds in a second
-LONGEST = 520  # weeks of a run
+MOST_WEEKS = 520  # weeks of a run
 _LLM = ("llm", "fallback", "none")  # actions that say that an LLM answered
 _NOT_SAID = ("none", "null")
 
@@ -112,14 +112,14 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     names, asker = _askers(users, user[kept])
     instant, local, monday, offsets = _clocked(when, kept, reading.zone)
     time = instant // MICRO
-    if (weeks := int(time.max()) // WEEK + 1) > LONGEST:
+    if (weeks := int(time.max()) // WEEK + 1) > MOST_WEEKS:
         (first, at), (last, to) = (
             (datetime(1970, 1, 1) + timedelta(microseconds=int(when.local[kept[i]])), place[i])
             for i in (time.argmin(), time.argmax())
         )
         raise UsageError(
             f"{name} spans {weeks:,} weeks, from {first:%Y-%m-%d} (row {at}) to {last:%Y-%m-%d} (row {to}); a run has "
-            f"at most {LONGEST}: is one of these times wrong?"
+            f"at most {MOST_WEEKS}: is one of these times wrong?"
         )
     order = np.lexsort((instant, asker))  # stable: equal times stay as they stand in the file
     turns = kept[order]
@@ -164,7 +164,7 @@ def _kept(rows: LogColumns, codes: Sequence[I32], when: Moments, out: LeftOut) -
     blank = rows.blank("time")
     missing = {"no user": codes[0] < 0, "no time": blank, "no message": codes[1] < 0,
                "a time that cannot be read": ~when.known}  # fmt: skip
-    long = ((name, rows.too_long(name)) for name in TEXTS)
+    long = ((name, rows.too_long(name)) for name in TEXT_FIELDS)
     missing |= {TOO_LONG.format(name): over for name, over in long if over is not None}
     turn = ~np.logical_or.reduce(list(missing.values()))
     code = rows.same("id")

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import LONGEST, json_of, lines_of, unicode
+from skg_bench.core.foreign import LONGEST_TEXT, json_of, lines_of, unicode
 from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
 
-FIELDS = (
+TURN_FIELDS = (
     "user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity", "cost_usd",
     "latency_ms",
 )  # fmt: skip
-REQUIRED = FIELDS[:3]
+REQUIRED = TURN_FIELDS[:3]
 INVENTED = {"user": "users", "time": "time"}  # of them, what is made up where a log has none, and what that is called
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+LOG_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 NOT_UTF8 = "not UTF-8"
-TOO_LONG = f"{{}} has more than {LONGEST:,} characters"
+TOO_LONG = f"{{}} has more than {LONGEST_TEXT:,} characters"
 _FIRST = 10  # rows of each kind whose places are told
 
 Columns = Mapping[str, str | None]
@@ -62,7 +62,7 @@ class LeftOut:
         return sum(entry["rows"] for entry in self.found.values())
 
 
-def table(path: Path, wanted: Mapping[str, str], out: LeftOut, most: int | None = None) -> list[RecordedTurn]:
+def turns_of_table(path: Path, wanted: Mapping[str, str], out: LeftOut, most: int | None = None) -> list[RecordedTurn]:
     """The turns of a table of JSON lines or Parquet. A `message` that is a list of {role, content} is a conversation,
     and each user's entry a turn, answered by the assistant's entry after it. `most`: as for `parquet_rows`.
 
@@ -78,11 +78,13 @@ def table(path: Path, wanted: Mapping[str, str], out: LeftOut, most: int | None 
 
 def check_suffix(path: Path) -> None:
     """Raises UsageError for a kind of file that is no table."""
-    if path.suffix not in SUFFIXES:
-        raise UsageError(f"simulator.path={path}: its name must end in {', '.join(SUFFIXES)}; columns are then mapped")
+    if path.suffix not in LOG_SUFFIXES:
+        raise UsageError(
+            f"simulator.path={path}: its name must end in {', '.join(LOG_SUFFIXES)}; columns are then mapped"
+        )
 
 
-def mapped(path: Path | str, columns: Columns) -> dict[str, str]:
+def mapped_columns(path: Path | str, columns: Columns) -> dict[str, str]:
     """The columns of a table that hold something, by field.
 
     Raises UsageError where none holds messages.
@@ -138,14 +140,14 @@ def _parquet(path: Path, wanted: Mapping[str, str], most: int | None) -> Iterato
 
 def flaw(row: RecordedTurn) -> str | None:
     """Reason why a row cannot be a turn, whatever its columns mean; None: it can."""
-    for name in FIELDS:
+    for name in TURN_FIELDS:
         value = getattr(row, name)
         if value is UNREADABLE:
             return f"{name} cannot be read"
         if isinstance(value, dict | list | tuple | set | bytes):
             return f"{name} is no text"
         if isinstance(value, str):
-            if len(value) > LONGEST:
+            if len(value) > LONGEST_TEXT:
                 return TOO_LONG.format(name)
             if not unicode(value):
                 return f"{name} holds half a surrogate pair, which no text has"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import FAULTS, LARGEST, open_file, parquet_of
+from skg_bench.core.foreign import FAULTS, LARGEST_FILE, open_file, parquet_of
 
-MOST = 5_000_000  # rows that are read unless `most_rows` says otherwise
+MOST_ROWS = 5_000_000  # rows that are read unless `most_rows` says otherwise
 PLAIN = 2**20  # rows that a Parquet file of any size may claim; above that, one for each byte
 KEY = "simulator.most_rows"
 _SAMPLE = 2**20  # bytes of a text file from which the length of a row is estimated
@@ -53,12 +53,12 @@ class LogSize:
 
 def usual(size: LogSize) -> int:
     """Rows of a file that are read by default: a Parquet file may claim millions and hold nothing."""
-    return min(MOST, max(PLAIN, size.size)) if size.path.suffix == ".parquet" else MOST
+    return min(MOST_ROWS, max(PLAIN, size.size)) if size.path.suffix == ".parquet" else MOST_ROWS
 
 
 def bytes_at_most(most: int | None) -> int:
     """Bytes of a text file that are read where so many rows are."""
-    return LARGEST * max(1, -(-(most or MOST) // MOST))
+    return LARGEST_FILE * max(1, -(-(most or MOST_ROWS) // MOST_ROWS))
 
 
 def log_size(path: Path) -> LogSize:

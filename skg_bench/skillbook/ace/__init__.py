@@ -8,7 +8,9 @@ half-applied batches and silent no-ops included). One strict algebra refuses wha
 from skg_bench.skillbook.ace.book import AceBook, Era, Mode, dumps, to_dict
 from skg_bench.skillbook.ace.codec import from_dict, loads
 from skg_bench.skillbook.ace.effective import effective
-from skg_bench.skillbook.ace.engine import apply
+from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.strict import strict
 
-__all__ = ("AceBook", "Era", "Mode", "apply", "dumps", "effective", "from_dict", "loads", "strict", "to_dict")
+__all__ = (
+    "AceBook", "Era", "Mode", "apply_as_published", "dumps", "effective", "from_dict", "loads", "strict", "to_dict",
+)  # fmt: skip

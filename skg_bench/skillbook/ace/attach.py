@@ -14,11 +14,11 @@ from skg_bench.skillbook.ace.provenance import (
     Provenance,
     TraceName,
     fingerprint,
-    joined,
+    merged_provenance,
     name_of,
-    named,
     old_id,
     text_or_none,
+    trace_name,
 )
 
 IDENTITY_KEYS = ("ace.trace_identity", "trace_identity")
@@ -68,7 +68,7 @@ def attach(
         learning = _learning(operation, reflection)
         records: tuple[Provenance, ...] = ()
         for name, asked_there, relation in _traces(operation, reflections, index, trace, whole):
-            records = joined(records, [Provenance(
+            records = merged_provenance(records, [Provenance(
                 name.trace_uid, name.source_system, name.trace_id, name.display_name, relation,
                 _first(asked_there, sample_question, question), epoch, operation.type,
                 _first(reflection.error_identification if reflection else None, error), learning,
@@ -171,11 +171,11 @@ def _name(trace: Any, system: str) -> TraceName:
             return name_of(trace)
         question, identity = text_or_none(trace.get("question")), old_id(trace)
         if identity is not None:
-            return named(system, identity, text_or_none(trace.get("display_name")) or question or identity)
+            return trace_name(system, identity, text_or_none(trace.get("display_name")) or question or identity)
         print_of = fingerprint(trace)
-        return named(system, print_of, question or print_of)
+        return trace_name(system, print_of, question or print_of)
     print_of = fingerprint(trace)
-    return named(system, print_of, print_of)
+    return trace_name(system, print_of, print_of)
 
 
 def _question(trace: Any) -> str | None:

@@ -17,7 +17,7 @@ from skg_bench.skillbook.ace.provenance import Provenance
 Era = Literal["v1", "v09", "v2"]
 Mode = Literal["compat-v1", "compat-v09", "compat-v2"]
 ERAS: tuple[Era, ...] = get_args(Era)
-SCHEMA = "2"  # what a v2 book says of itself; older books say nothing
+BOOK_SCHEMA = "2"  # what a v2 book says of itself; older books say nothing
 Json = dict[str, Any]
 Vector = tuple[float, ...]
 
@@ -160,7 +160,7 @@ def _no_such_mode(mode: str) -> Era:
 
 def to_dict(book: AceBook) -> Json:
     """The book as its format writes it (P11); embeddings are not part of a `v2` file, nor `None` of a `v09` one."""
-    written: Json = {"schema_version": SCHEMA} if book.era == "v2" else {}
+    written: Json = {"schema_version": BOOK_SCHEMA} if book.era == "v2" else {}
     written |= {
         "skills": {key: _skill(book.era, skill) for key, skill in book.skills.items()},
         "sections": {section: list(ids) for section, ids in book.sections.items()},

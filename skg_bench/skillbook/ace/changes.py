@@ -12,10 +12,10 @@ from typing import Any, Literal
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import COUNTERS, SKILL_OF, AceBook, Era
 from skg_bench.skillbook.ace.draft import Draft
-from skg_bench.skillbook.ace.provenance import Provenance, joined
+from skg_bench.skillbook.ace.provenance import Provenance, merged_provenance
 
 ChangeType = Literal["ADD", "UPDATE", "TAG", "REMOVE", "SKIP", "OVERWRITE"]
-SAYS: dict[Era, tuple[str, ...]] = {  # what an UPDATE may set
+SETTABLE: dict[Era, tuple[str, ...]] = {  # what an UPDATE may set
     "v1": ("content",),
     "v09": ("content", "justification", "evidence"),
     "v2": ("issue", "insight", "keywords"),
@@ -71,13 +71,13 @@ def _commit(draft: Draft, change: Change, where: str) -> None:
         values = {name: getattr(draft.skills[key], name) + gain for name, gain in change.values.items()}
     elif change.type in ("UPDATE", "OVERWRITE"):
         if change.type == "UPDATE":
-            _check_fields(change, SAYS[draft.era], where)
+            _check_fields(change, SETTABLE[draft.era], where)
         values = dict(change.values)
     else:
         raise UsageError(f"{where} is of no known type; valid: ADD, UPDATE, TAG, REMOVE")
     name = SOURCES[draft.era]
     if change.sources and name is not None:
-        values[name] = joined(getattr(draft.skills[key], name), change.sources)
+        values[name] = merged_provenance(getattr(draft.skills[key], name), change.sources)
     if change.touches:
         values["updated_at"] = draft.now
         if change.type == "UPDATE" and draft.era == "v2":
@@ -87,13 +87,13 @@ def _commit(draft: Draft, change: Change, where: str) -> None:
 
 def _add(draft: Draft, change: Change, where: str) -> None:
     values = dict(change.values)
-    _check_fields(change, ("section", *SAYS[draft.era], *COUNTERS[draft.era]), where)
+    _check_fields(change, ("section", *SETTABLE[draft.era], *COUNTERS[draft.era]), where)
     key = change.skill_id or draft.number(values["section"])
     if draft.held(key) is not None and not change.replaces:
         raise UsageError(f"{where} would take the id {key!r}, which a skill of this book has; next_id={draft.next_id}")
     name = SOURCES[draft.era]
     if name is not None:
-        values[name] = joined((), change.sources)
+        values[name] = merged_provenance((), change.sources)
     draft.skills[key] = SKILL_OF[draft.era](id=key, created_at=draft.now, updated_at=draft.now, **values)
     draft.show(values["section"], key)
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import Json
-from skg_bench.skillbook.ace.provenance import ID_KEYS, TEXTS, Provenance, joined, provenance_of
+from skg_bench.skillbook.ace.provenance import ID_KEYS, PROVENANCE_TEXTS, Provenance, merged_provenance, provenance_of
 from skg_bench.skillbook.ace.words import keywords_of
 
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-MOST = 2**31 - 1  # of a counter
-_SOURCE = ("trace_uid", "source_system", "trace_id", "display_name", "epoch", *TEXTS, *ID_KEYS)
+LARGEST_COUNTER = 2**31 - 1  # of a counter
+_SOURCE = ("trace_uid", "source_system", "trace_id", "display_name", "epoch", *PROVENANCE_TEXTS, *ID_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class AceLimits:
     skills: int = 100_000  # of one book
 
 
-def parsed(text: str, where: str) -> Any:
+def parsed_json(text: str, where: str) -> Any:
     """Parsed JSON.
 
     Raises UsageError for torn JSON, a key that stands twice in an object, and numbers that are none.
@@ -42,12 +42,12 @@ def parsed(text: str, where: str) -> Any:
         keys = [key for key, _ in pairs]
         if len(set(keys)) < len(keys):
             twice = next(key for key, times in Counter(keys).items() if times > 1)
-            raise UsageError(f"{where} holds {shown(twice)} twice in one object; ids and fields stand once")
+            raise UsageError(f"{where} holds {abridged(twice)} twice in one object; ids and fields stand once")
         return dict(pairs)
 
     def number(digits: str) -> float:
         if not isfinite(value := float(digits)):
-            raise UsageError(f"{where} holds {shown(digits)}, which is beyond the numbers that JSON is read to")
+            raise UsageError(f"{where} holds {abridged(digits)}, which is beyond the numbers that JSON is read to")
         return value
 
     try:
@@ -58,7 +58,7 @@ def parsed(text: str, where: str) -> Any:
         raise UsageError(f"{where} is nested too deeply for JSON of a skillbook") from error
 
 
-def shown(value: Any) -> str:
+def abridged(value: Any) -> str:
     """The value for a message, cut where it is long."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -67,11 +67,11 @@ def shown(value: Any) -> str:
 def an_object(value: Any, where: str, known: Iterable[str], needed: Iterable[str] = ()) -> Json:
     """An object with these fields only."""
     if not isinstance(value, dict):
-        raise UsageError(f"{where} is {shown(value)}; an object is needed")
+        raise UsageError(f"{where} is {abridged(value)}; an object is needed")
     names = tuple(known)
     unknown = [name for name in value if name not in names]
     if unknown:
-        raise UsageError(f"{where} has the field {shown(unknown[0])}; valid: {', '.join(names)}")
+        raise UsageError(f"{where} has the field {abridged(unknown[0])}; valid: {', '.join(names)}")
     missing = [name for name in needed if value.get(name) is None]
     if missing:
         raise UsageError(f"{where} lacks {', '.join(missing)}")
@@ -81,7 +81,7 @@ def an_object(value: Any, where: str, known: Iterable[str], needed: Iterable[str
 def a_text(value: Any, where: str, limits: AceLimits, *, blank: bool = False) -> str:
     """A text that can be written everywhere."""
     if not isinstance(value, str):
-        raise UsageError(f"{where} is {shown(value)}; a text is needed")
+        raise UsageError(f"{where} is {abridged(value)}; a text is needed")
     if len(value) > limits.text:
         raise UsageError(f"{where} has {len(value):,} characters; at most {limits.text:,} are taken: shorten it")
     bad = _UNWRITABLE.search(value)
@@ -91,7 +91,7 @@ def a_text(value: Any, where: str, limits: AceLimits, *, blank: bool = False) ->
             "tab and line ends are taken, of surrogates only whole pairs"
         )
     if not blank and not value.strip():
-        raise UsageError(f"{where} is {shown(value)}; it has to say something")
+        raise UsageError(f"{where} is {abridged(value)}; it has to say something")
     return value
 
 
@@ -99,14 +99,14 @@ def a_number(value: Any, where: str, least: int, most: int | None = None) -> int
     """A whole number."""
     if type(value) is not int or value < least or (most is not None and value > most):
         valid = f"a whole number from {least}" + (f" to {most}" if most is not None else "")
-        raise UsageError(f"{where} is {shown(value)}; {valid} is needed")
+        raise UsageError(f"{where} is {abridged(value)}; {valid} is needed")
     return value
 
 
 def a_list(value: Any, where: str, most: int) -> list[Any]:
     """A list that is not too long."""
     if not isinstance(value, list):
-        raise UsageError(f"{where} is {shown(value)}; a list is needed")
+        raise UsageError(f"{where} is {abridged(value)}; a list is needed")
     if len(value) > most:
         raise UsageError(f"{where} has {len(value):,} entries; at most {most:,} are taken")
     return value
@@ -131,4 +131,4 @@ def the_sources(value: Any, where: str, limits: AceLimits) -> tuple[Provenance, 
                 a_number(content, place, 0)
             elif content is not None:
                 a_text(content, place, limits)
-    return joined((), [provenance_of(item) for item in items])
+    return merged_provenance((), [provenance_of(item) for item in items])

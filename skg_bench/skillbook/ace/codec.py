@@ -7,9 +7,9 @@ from typing import Any
 
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import (
+    BOOK_SCHEMA,
     COUNTERS,
     ERAS,
-    SCHEMA,
     SKILL_OF,
     WRITTEN,
     AceBook,
@@ -21,14 +21,14 @@ from skg_bench.skillbook.ace.book import (
     to_dict,
 )
 from skg_bench.skillbook.ace.checks import (
-    MOST,
+    LARGEST_COUNTER,
     AceLimits,
     a_list,
     a_number,
     a_text,
+    abridged,
     an_object,
-    parsed,
-    shown,
+    parsed_json,
     the_keywords,
     the_sources,
 )
@@ -52,7 +52,7 @@ def loads(text: str, era: Era, now: str, limits: AceLimits = _DEFAULT) -> AceBoo
     Raises UsageError for torn JSON, a book of another format, fields and values that the format does not have, texts
     beyond the limits, and ids that collide.
     """
-    return from_dict(parsed(text, "the skillbook"), era, now, limits)
+    return from_dict(parsed_json(text, "the skillbook"), era, now, limits)
 
 
 def format_of(content: str) -> Era:
@@ -76,7 +76,7 @@ def from_dict(payload: Any, era: Era, now: str, limits: AceLimits = _DEFAULT) ->
     top = an_object(payload, "the skillbook", ("schema_version", *_TOP) if era == "v2" else _TOP)
     raw = top.get("skills", {})
     if not isinstance(raw, dict):
-        raise UsageError(f"skills is {shown(raw)}; an object of skills by id is needed")
+        raise UsageError(f"skills is {abridged(raw)}; an object of skills by id is needed")
     if len(raw) > limits.skills:
         raise UsageError(f"the skillbook has {len(raw):,} skills; at most {limits.skills:,} are taken")
     skills = {key: _skill(key, value, era, now, limits) for key, value in raw.items()}
@@ -89,26 +89,28 @@ def from_dict(payload: Any, era: Era, now: str, limits: AceLimits = _DEFAULT) ->
 
 def _check_format(payload: Any, era: Era) -> None:
     version = payload.get("schema_version") if isinstance(payload, dict) else None
-    if era == "v2" and isinstance(payload, dict) and version != SCHEMA:
-        given = "no schema_version" if version is None else f"schema_version {shown(version)}"
-        raise UsageError(f"the skillbook has {given}; a v2 book has {SCHEMA!r}: read a book without one as v1 or v09")
+    if era == "v2" and isinstance(payload, dict) and version != BOOK_SCHEMA:
+        given = "no schema_version" if version is None else f"schema_version {abridged(version)}"
+        raise UsageError(
+            f"the skillbook has {given}; a v2 book has {BOOK_SCHEMA!r}: read a book without one as v1 or v09"
+        )
     if era != "v2" and version is not None:
-        raise UsageError(f"the skillbook has schema_version {shown(version)}; {era} has none: read this book as v2")
+        raise UsageError(f"the skillbook has schema_version {abridged(version)}; {era} has none: read this book as v2")
 
 
 def _skill(key: str, value: Any, era: Era, now: str, limits: AceLimits) -> AceSkill:
-    where = f"skill {shown(key)}"
+    where = f"skill {abridged(key)}"
     a_text(key, "an id", limits)
     entry = an_object(value, where, WRITTEN[era], _NEEDED[era])
     if entry["id"] != key:
-        raise UsageError(f"{where} has the id {shown(entry['id'])}; a skill stands under its own id")
+        raise UsageError(f"{where} has the id {abridged(entry['id'])}; a skill stands under its own id")
     values: Json = {"created_at": now, "updated_at": now}
     for name, content in entry.items():
         check: _Kind = _KINDS.get(name, _text)
         values[name] = check(content, f"{where}.{name}", limits)
     if era == "v2":
         if values["section"] not in SECTIONS:
-            raise UsageError(f"{where}.section is {shown(values['section'])}; valid: {', '.join(SECTIONS)}")
+            raise UsageError(f"{where}.section is {abridged(values['section'])}; valid: {', '.join(SECTIONS)}")
         if values["section"] == "context" and not (values.get("insight") or "").strip():
             raise UsageError(f"{where} of the section context lacks an insight")
     return SKILL_OF[era](**values)
@@ -123,18 +125,18 @@ def _optional(value: Any, where: str, limits: AceLimits) -> str | None:
 
 
 def _count(value: Any, where: str, _: AceLimits) -> int:
-    return a_number(value, where, 0, MOST)
+    return a_number(value, where, 0, LARGEST_COUNTER)
 
 
 def _flag(value: Any, where: str, _: AceLimits) -> bool:
     if not isinstance(value, bool):
-        raise UsageError(f"{where} is {shown(value)}; true or false is needed")
+        raise UsageError(f"{where} is {abridged(value)}; true or false is needed")
     return value
 
 
 def _status(value: Any, where: str, _: AceLimits) -> str:
     if value not in ("active", "invalid"):
-        raise UsageError(f"{where} is {shown(value)}; valid: active, invalid")
+        raise UsageError(f"{where} is {abridged(value)}; valid: active, invalid")
     return str(value)
 
 
@@ -143,7 +145,7 @@ def _vector(value: Any, where: str, _: AceLimits) -> tuple[float, ...] | None:
         return None
     numbers = a_list(value, where, 100_000)
     if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
-        raise UsageError(f"{where} is {shown(value)}; a list of numbers is needed")
+        raise UsageError(f"{where} is {abridged(value)}; a list of numbers is needed")
     return tuple(numbers)
 
 
@@ -163,19 +165,19 @@ def _sections(raw: Any, skills: Mapping[str, AceSkill], limits: AceLimits) -> di
             listed.setdefault(skill.section, []).append(key)
         return {section: tuple(ids) for section, ids in listed.items()}
     if not isinstance(raw, dict):
-        raise UsageError(f"sections is {shown(raw)}; an object of lists of ids is needed")
+        raise UsageError(f"sections is {abridged(raw)}; an object of lists of ids is needed")
     seen: set[str] = set()
     for section, ids in raw.items():
-        for key in a_list(ids, f"sections[{shown(section)}]", limits.skills):
+        for key in a_list(ids, f"sections[{abridged(section)}]", limits.skills):
             if not isinstance(key, str) or key not in skills:
-                raise UsageError(f"section {shown(section)} lists {shown(key)}, which is no skill of this book")
+                raise UsageError(f"section {abridged(section)} lists {abridged(key)}, which is no skill of this book")
             if key in seen or skills[key].section != section:
-                known = "twice" if key in seen else f"of section {shown(skills[key].section)}"
-                raise UsageError(f"section {shown(section)} lists {shown(key)}, which stands {known}")
+                known = "twice" if key in seen else f"of section {abridged(skills[key].section)}"
+                raise UsageError(f"section {abridged(section)} lists {abridged(key)}, which stands {known}")
             seen.add(key)
     if len(seen) < len(skills):
         key = next(key for key in skills if key not in seen)
-        raise UsageError(f"no section lists skill {shown(key)}")
+        raise UsageError(f"no section lists skill {abridged(key)}")
     return {section: tuple(ids) for section, ids in raw.items()}
 
 
@@ -184,22 +186,22 @@ def _check_ids(skills: Mapping[str, AceSkill], next_id: int) -> None:
     numbers = [(int(match[1]), key) for key in skills if (match := re.search(r"-(\d{1,18})$", key))]
     most, key = max(numbers, default=(0, ""))
     if most > next_id:
-        raise UsageError(f"next_id={next_id}, but the book has skill {shown(key)}: set next_id to {most} or more")
+        raise UsageError(f"next_id={next_id}, but the book has skill {abridged(key)}: set next_id to {most} or more")
 
 
 def _decisions(raw: Any, limits: AceLimits) -> dict[frozenset[str], KeepDecision]:
     if not isinstance(raw, dict):
-        raise UsageError(f"similarity_decisions is {shown(raw)}; an object by pairs of ids is needed")
+        raise UsageError(f"similarity_decisions is {abridged(raw)}; an object by pairs of ids is needed")
     decisions = {}
     for key, value in raw.items():
-        where = f"similarity_decisions[{shown(key)}]"
+        where = f"similarity_decisions[{abridged(key)}]"
         entry, pair = an_object(value, where, _DECISION, _DECISION), frozenset(key.split(","))
         if len(pair) != 2:
             raise UsageError(f"{where} names {len(pair)} skills; two ids with a comma between are needed")
         texts = [a_text(entry[name], f"{where}.{name}", limits, blank=name == "reasoning") for name in _DECISION[:3]]
         number = entry["similarity_at_decision"]
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise UsageError(f"{where}.similarity_at_decision is {shown(number)}; a number is needed")
+            raise UsageError(f"{where}.similarity_at_decision is {abridged(number)}; a number is needed")
         decisions[pair] = KeepDecision(texts[0], texts[1], texts[2], number)
     return decisions
 

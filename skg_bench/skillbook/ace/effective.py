@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from skg_bench.skillbook.ace.book import COUNTERS, SKILL_OF, AceBook, AceSkill, Era, Json, Mode
-from skg_bench.skillbook.ace.changes import SAYS, SOURCES, Change, ChangeType
+from skg_bench.skillbook.ace.changes import SETTABLE, SOURCES, Change, ChangeType
 from skg_bench.skillbook.ace.draft import Draft
 from skg_bench.skillbook.ace.engine import ERRORS, check_era, perform
 from skg_bench.skillbook.ace.operations import AceOperation, batch_of
@@ -19,7 +19,7 @@ _NO_TIME = "\x00"  # begins times that no book holds; one for each operation tel
 
 def effective(book: AceBook, batch: Any, mode: Mode) -> tuple[Change, ...]:
     """The changes with the outcome that the published engine of `mode` has for a batch of parsed JSON: `commit` of them
-    gives the book that `apply` gives.
+    gives the book that `apply_as_published` gives.
 
     Raises UsageError for a book of another format than the mode's.
     """
@@ -53,7 +53,7 @@ def _added(draft: Draft, operation: AceOperation, count: int) -> list[Change]:
         section = "harness" if section.strip().lower() == "harness" else "context"
     key = draft.sections[section][-1]
     skill = draft.skills[key]
-    values: Json = {field: getattr(skill, field) for field in (*SAYS[era], *COUNTERS[era])} | {"section": section}
+    values: Json = {field: getattr(skill, field) for field in (*SETTABLE[era], *COUNTERS[era])} | {"section": section}
     if era == "v1":
         values["content"] = operation.content or ""
     sources = getattr(skill, name) if name is not None else ()
@@ -95,7 +95,7 @@ def _kind(asked_type: str, values: Json, before: Any, era: Era) -> ChangeType:
     if asked_type == "REMOVE" and values.keys() <= {"active"}:
         return "REMOVE"
     texts = all(value is None or isinstance(value, str | tuple) for value in values.values())
-    if asked_type == "UPDATE" and values.keys() <= set(SAYS[era]) and texts:
+    if asked_type == "UPDATE" and values.keys() <= set(SETTABLE[era]) and texts:
         return "UPDATE"
     return "OVERWRITE"
 

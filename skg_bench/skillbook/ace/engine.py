@@ -12,7 +12,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import AceBook, CounterSkill, Era, InsightSkill, Mode, PlainSkill, era_of
 from skg_bench.skillbook.ace.draft import Draft
 from skg_bench.skillbook.ace.operations import TAGS, AceBatch, AceOperation, batch_of
-from skg_bench.skillbook.ace.provenance import joined, sources_of, text_or_none
+from skg_bench.skillbook.ace.provenance import merged_provenance, sources_of, text_or_none
 from skg_bench.skillbook.ace.words import SECTIONS, keywords_of, required, section_of
 
 # What garbage raises in Python; anything else is a mistake of ours and not caught.
@@ -36,7 +36,7 @@ class AceOutcome:
     failure: AceFailure | None = None
 
 
-def apply(book: AceBook, payload: Any, mode: Mode, now: str) -> AceOutcome:
+def apply_as_published(book: AceBook, payload: Any, mode: Mode, now: str) -> AceOutcome:
     """Parse and apply a batch of parsed JSON. `now` is the time that touched skills get.
 
     Raises UsageError for a book of another format than the mode's.
@@ -151,7 +151,7 @@ def _remove_hard(draft: Draft, operation: AceOperation) -> None:
 
 def _add_plain(draft: Draft, operation: AceOperation) -> None:
     key = operation.skill_id or draft.number(operation.section)
-    sources = joined((), sources_of(operation.insight_source))
+    sources = merged_provenance((), sources_of(operation.insight_source))
     draft.skills[key] = PlainSkill(
         key, operation.section, operation.content or "", draft.now, draft.now, operation.justification,
         operation.evidence, sources=sources,
@@ -166,7 +166,9 @@ def _update_plain(draft: Draft, operation: AceOperation) -> None:
     values = {name: getattr(operation, name) for name in ("content", "justification", "evidence")}
     draft.change(key, **{name: value for name, value in values.items() if value is not None})
     skill = draft.skills[key]
-    draft.change(key, sources=joined(skill.sources, sources_of(operation.insight_source)), updated_at=draft.now)
+    draft.change(
+        key, sources=merged_provenance(skill.sources, sources_of(operation.insight_source)), updated_at=draft.now
+    )
 
 
 def _tag_plain(draft: Draft, operation: AceOperation) -> None:
@@ -191,7 +193,7 @@ def add_insight(draft: Draft, operation: AceOperation, issue: Any) -> str:
             raise ValueError("a skill of context needs an insight")
         insight = issue
     key = operation.skill_id or draft.number(section)
-    sources = joined((), sources_of(operation.insight_source))
+    sources = merged_provenance((), sources_of(operation.insight_source))
     draft.skills[key] = InsightSkill(key, section, keywords, issue, draft.now, draft.now, insight, sources)
     draft.show(section, key)
     return key
@@ -213,7 +215,7 @@ def _update_insight(draft: Draft, operation: AceOperation) -> None:
     skill = draft.skills[key]
     if skill.section == "context" and not skill.insight:
         raise ValueError("a skill of context needs an insight")
-    sources = joined(skill.occurrences, sources_of(operation.insight_source))
+    sources = merged_provenance(skill.occurrences, sources_of(operation.insight_source))
     draft.change(key, occurrences=sources, embedding=None, updated_at=draft.now)
 
 
@@ -236,7 +238,7 @@ def _remove_softly(draft: Draft, operation: AceOperation) -> None:
 
 def _witnessed(draft: Draft, key: str, source: Any) -> None:
     skill = draft.skills[key]
-    draft.change(key, occurrences=joined(skill.occurrences, sources_of(source)), updated_at=draft.now)
+    draft.change(key, occurrences=merged_provenance(skill.occurrences, sources_of(source)), updated_at=draft.now)
 
 
 _ADDS = (_add_counted, _add_plain, _add_insight)

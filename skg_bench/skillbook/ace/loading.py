@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from skg_bench.skillbook.ace.book import (
-    SCHEMA,
+    BOOK_SCHEMA,
     WRITTEN,
     AceBook,
     AceSkill,
@@ -19,7 +19,7 @@ from skg_bench.skillbook.ace.book import (
     Sections,
     era_of,
 )
-from skg_bench.skillbook.ace.provenance import Provenance, joined, provenance_of, text_or_none
+from skg_bench.skillbook.ace.provenance import Provenance, merged_provenance, provenance_of, text_or_none
 from skg_bench.skillbook.ace.words import keywords_of, required, section_of
 
 
@@ -34,8 +34,8 @@ def published_loads(text: str, mode: Mode, now: str) -> AceBook:
 def published_from_dict(payload: Mapping[str, Any], mode: Mode, now: str) -> AceBook:
     """A book from parsed JSON."""
     era = era_of(mode)
-    if era == "v2" and str(payload.get("schema_version", "")) != SCHEMA:
-        raise ValueError(f"schema_version is not {SCHEMA}")
+    if era == "v2" and str(payload.get("schema_version", "")) != BOOK_SCHEMA:
+        raise ValueError(f"schema_version is not {BOOK_SCHEMA}")
     raw, read = payload.get("skills", {}), _READ[era]
     skills: dict[str, AceSkill] = {}
     for key, value in raw.items() if isinstance(raw, dict) else ():
@@ -106,7 +106,7 @@ def _insightful(value: Json, now: str) -> InsightSkill:
 def _read_sources(raw: Any) -> tuple[Provenance, ...]:
     if not isinstance(raw, list):
         return ()
-    return joined((), [provenance_of(item) for item in raw if isinstance(item, dict)])
+    return merged_provenance((), [provenance_of(item) for item in raw if isinstance(item, dict)])
 
 
 _READ: dict[Era, Callable[[Json, str], AceSkill]] = {"v1": _counted, "v09": _plain, "v2": _insightful}

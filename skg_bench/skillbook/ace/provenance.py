@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 ID_KEYS = ("sample_id", "item_id", "task_id", "id")  # older names of a trace's id, in order of preference
-TEXTS = ("relation", "sample_question", "operation_type", "error_identification", "learning_text")
+PROVENANCE_TEXTS = ("relation", "sample_question", "operation_type", "error_identification", "learning_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def text_or_none(value: Any) -> str | None:
     return None if value is None else str(value).strip() or None
 
 
-def named(source_system: str, trace_id: str, shown: str | None = None, trace_uid: str | None = None) -> TraceName:
+def trace_name(source_system: str, trace_id: str, shown: str | None = None, trace_uid: str | None = None) -> TraceName:
     """A trace's name, with the defaults of the packages."""
     system, identity = source_system.strip() or "local", trace_id.strip()
     return TraceName(trace_uid or f"{system}:{identity}", system, identity, text_or_none(shown))
@@ -82,13 +82,13 @@ def name_of(payload: Mapping[str, Any]) -> TraceName:
     if identity is None:
         identity = older if older is not None else fingerprint(dict(payload))
     system = "legacy" if system is None else system
-    return named(system, identity, text_or_none(payload.get("display_name")) or older or identity, uid)
+    return trace_name(system, identity, text_or_none(payload.get("display_name")) or older or identity, uid)
 
 
 def provenance_of(payload: Mapping[str, Any]) -> Provenance:
     """A record from what a model or a file wrote."""
     name = name_of(payload)
-    texts = {key: text_or_none(payload.get(key)) for key in TEXTS}
+    texts = {key: text_or_none(payload.get(key)) for key in PROVENANCE_TEXTS}
     names = (name.trace_uid, name.source_system, name.trace_id, name.display_name)
     return Provenance(*names, **texts, epoch=_epoch(payload.get("epoch")))  # type: ignore[arg-type]
 
@@ -116,7 +116,7 @@ def sources_of(value: Any) -> tuple[Provenance, ...]:
     )
 
 
-def joined(known: tuple[Provenance, ...], more: Iterable[Provenance]) -> tuple[Provenance, ...]:
+def merged_provenance(known: tuple[Provenance, ...], more: Iterable[Provenance]) -> tuple[Provenance, ...]:
     """`known`, then those of `more` that are new."""
     records = list(known)
     keys = {record.key for record in records}

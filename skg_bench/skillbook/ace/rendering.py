@@ -5,7 +5,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from skg_bench.skillbook.ace.book import AceBook, CounterSkill, InsightSkill, Json
-from skg_bench.skillbook.ace.toon import table
+from skg_bench.skillbook.ace.toon import toon_table
 from skg_bench.skillbook.ace.words import SECTIONS
 
 _SHOWN = {"v1": ("id", "section", "content", "helpful", "harmful", "neutral"), "v09": ("id", "section", "content")}
@@ -21,7 +21,7 @@ def as_prompt(book: AceBook) -> str:
         if any(isinstance(skill, CounterSkill) and "to_llm_dict" in skill.overwritten for skill in book.active):
             raise TypeError("metadata has put a number over to_llm_dict")
         names = _SHOWN[book.era]
-        return table("skills", [{name: getattr(skill, name) for name in names} for skill in book.active])
+        return toon_table("skills", [{name: getattr(skill, name) for name in names} for skill in book.active])
     blocks: list[str] = []
     for section in SECTIONS:
         listed: list[Any] = [book.skills[key] for key in book.sections.get(section, ())]

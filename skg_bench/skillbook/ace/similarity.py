@@ -15,7 +15,7 @@ KEYWORD_BONUS = 0.25
 K1, B, FLOOR = 1.5, 0.75, 0.25  # Okapi BM25; idf below zero becomes this share of the mean idf
 
 
-def cosine(first: Sequence[float], second: Sequence[float]) -> float:
+def cosine_as_published(first: Sequence[float], second: Sequence[float]) -> float:
     """0 where either is zero."""
     a, b = np.array(first), np.array(second)
     dot, norms = np.dot(a, b), (np.linalg.norm(a), np.linalg.norm(b))
@@ -36,7 +36,7 @@ def similar_pairs(
         embedded = [skill for skill in group if skill.embedding is not None]
         for i, first in enumerate(embedded):
             others = (second for second in embedded[i + 1 :] if not _kept_apart(book, first, second))
-            pairs += [(first, second, cosine(first.embedding, second.embedding)) for second in others]
+            pairs += [(first, second, cosine_as_published(first.embedding, second.embedding)) for second in others]
     pairs = [pair for pair in pairs if pair[2] >= (threshold or usual)]
     return sorted(pairs, key=lambda pair: pair[2], reverse=True)
 
@@ -67,7 +67,9 @@ def retrieve(
     by_words = _by_words(skills, query)
     if embedding is None:
         raise RuntimeError("the query has no embedding")
-    scored = [(cosine(embedding, skill.embedding), skill) for skill in skills if skill.embedding is not None]
+    scored = [
+        (cosine_as_published(embedding, skill.embedding), skill) for skill in skills if skill.embedding is not None
+    ]
     by_vector = [skill for _, skill in sorted(scored, key=lambda pair: pair[0], reverse=True)]
     score: dict[str, float] = {}
     for ranking in (by_words, by_vector):

@@ -4,16 +4,16 @@ from typing import Any, cast
 
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import COUNTERS, AceBook, Era, Json
-from skg_bench.skillbook.ace.changes import SAYS, Change, ChangeType, commit
+from skg_bench.skillbook.ace.changes import SETTABLE, Change, ChangeType, commit
 from skg_bench.skillbook.ace.checks import (
-    MOST,
+    LARGEST_COUNTER,
     AceLimits,
     a_list,
     a_number,
     a_text,
+    abridged,
     an_object,
-    parsed,
-    shown,
+    parsed_json,
     the_keywords,
     the_sources,
 )
@@ -46,7 +46,7 @@ def changes_of(batch: Any, book: AceBook, limits: AceLimits = _DEFAULT) -> tuple
     Raises UsageError for torn JSON, an unknown type or field, a field that is missing or of another kind, a section
     that is not the skill's, and whatever is beyond the limits.
     """
-    payload = parsed(batch, "the batch") if isinstance(batch, str) else batch
+    payload = parsed_json(batch, "the batch") if isinstance(batch, str) else batch
     top = an_object(payload, "the batch", ("reasoning", "operations"), ("operations",))
     a_text(top.get("reasoning", ""), "reasoning", limits, blank=True)
     items = a_list(top["operations"], "operations", limits.operations)
@@ -57,12 +57,12 @@ def change_of(item: Any, where: str, book: AceBook, limits: AceLimits) -> Change
     """The change that one operation asks for; `where` names it in errors, of which `changes_of` tells."""
     era, kind = book.era, item.get("type") if isinstance(item, dict) else "ADD"
     if kind not in TYPES:
-        raise UsageError(f"{where} has the type {shown(kind)}; valid: {', '.join(TYPES)}")
+        raise UsageError(f"{where} has the type {abridged(kind)}; valid: {', '.join(TYPES)}")
     if kind == "TAG" and not COUNTERS[era]:
         raise UsageError(f"{where} is a TAG, but a {era} book has no counters")
     origin = _ORIGIN if era != "v1" else ()
     entry = an_object(item, where, (*_ALWAYS, *_own(kind, era), *origin), _needed(kind, era))
-    values = {name: _value(name, entry[name], where, limits) for name in SAYS[era] if entry.get(name) is not None}
+    values = {name: _value(name, entry[name], where, limits) for name in SETTABLE[era] if entry.get(name) is not None}
     key = None if kind == "ADD" else a_text(entry["skill_id"], f"{where}.skill_id", limits)
     if kind == "ADD":
         values["section"] = _section(entry["section"], where, era, limits)
@@ -72,10 +72,12 @@ def change_of(item: Any, where: str, book: AceBook, limits: AceLimits) -> Change
     elif kind == "TAG":
         values = _tag(entry["metadata"], f"{where}.metadata", era)
     elif kind == "UPDATE" and not values:
-        raise UsageError(f"{where} is an UPDATE that sets nothing; it needs one of {', '.join(SAYS[era])}")
+        raise UsageError(f"{where} is an UPDATE that sets nothing; it needs one of {', '.join(SETTABLE[era])}")
     skill = book.skills.get(key or "")
     if kind == "UPDATE" and skill is not None and entry.get("section", "") not in ("", skill.section):
-        raise UsageError(f"{where} names the section {shown(entry['section'])}, but {key} is of {shown(skill.section)}")
+        raise UsageError(
+            f"{where} names the section {abridged(entry['section'])}, but {key} is of {abridged(skill.section)}"
+        )
     reason = None if entry.get("reason") is None else a_text(entry["reason"], f"{where}.reason", limits)
     source = entry.get("insight_source")
     sources = () if source is None else the_sources(source, f"{where}.insight_source", limits)
@@ -85,8 +87,8 @@ def change_of(item: Any, where: str, book: AceBook, limits: AceLimits) -> Change
 def _own(kind: str, era: Era) -> tuple[str, ...]:
     """Fields of an operation of this type alone."""
     if kind == "ADD":
-        return (*SAYS[era], "metadata") if era == "v1" else SAYS[era]
-    return {"UPDATE": ("skill_id", *SAYS[era]), "TAG": ("skill_id", "metadata"), "REMOVE": ("skill_id",)}[kind]
+        return (*SETTABLE[era], "metadata") if era == "v1" else SETTABLE[era]
+    return {"UPDATE": ("skill_id", *SETTABLE[era]), "TAG": ("skill_id", "metadata"), "REMOVE": ("skill_id",)}[kind]
 
 
 def _needed(kind: str, era: Era) -> tuple[str, ...]:
@@ -104,13 +106,13 @@ def _value(name: str, value: Any, where: str, limits: AceLimits) -> Any:
 def _section(value: Any, where: str, era: Era, limits: AceLimits) -> str:
     section = a_text(value, f"{where}.section", limits)
     if era == "v2" and section not in SECTIONS:
-        raise UsageError(f"{where}.section is {shown(section)}; valid: {', '.join(SECTIONS)}")
+        raise UsageError(f"{where}.section is {abridged(section)}; valid: {', '.join(SECTIONS)}")
     return section
 
 
 def _counters(value: Any, where: str, era: Era, least: int) -> dict[str, int]:
     counters = an_object(value, where, COUNTERS[era])
-    return {name: a_number(count, f"{where}.{name}", least, MOST) for name, count in counters.items()}
+    return {name: a_number(count, f"{where}.{name}", least, LARGEST_COUNTER) for name, count in counters.items()}
 
 
 def _tag(value: Any, where: str, era: Era) -> dict[str, int]:

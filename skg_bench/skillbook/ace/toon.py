@@ -18,7 +18,7 @@ _ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 Columns = list[tuple[str, Any]]  # names, and the columns within where values are objects
 
 
-def table(name: str, rows: list[Any]) -> str:
+def toon_table(name: str, rows: list[Any]) -> str:
     """`{name: rows}` as text.
 
     Raises ValueError for a lone surrogate.

@@ -4,8 +4,10 @@ A model's batch may obey an order that stood in a message or in a shop's name. S
 operations of it that the limits allow, and each thing that it refuses with a reason.
 """
 
-from skg_bench.skillbook.proposals.policy import admitted
+from skg_bench.skillbook.proposals.policy import admitted_operations
 from skg_bench.skillbook.proposals.reading import Batches
 from skg_bench.skillbook.proposals.verdicts import Admitted, Code, Limits, Proposed, Refused, listed, refusals_of
 
-__all__ = ("Admitted", "Batches", "Code", "Limits", "Proposed", "Refused", "admitted", "listed", "refusals_of")
+__all__ = (
+    "Admitted", "Batches", "Code", "Limits", "Proposed", "Refused", "admitted_operations", "listed", "refusals_of",
+)  # fmt: skip

@@ -19,7 +19,7 @@ _RATING |= {f"{name}_count": rating for name, rating in _RATING.items()}
 _TEXTS = ("content", "issue", "insight", "keywords")
 
 
-def admitted(
+def admitted_operations(
     batch: Any,
     skills: Sequence[Skill],
     used: Collection[int],

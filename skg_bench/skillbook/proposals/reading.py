@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import AceBook, Era, InsightSkill, Mode
 from skg_bench.skillbook.ace.changes import Change
-from skg_bench.skillbook.ace.checks import AceLimits, a_list, an_object, shown
+from skg_bench.skillbook.ace.checks import AceLimits, a_list, abridged, an_object
 from skg_bench.skillbook.ace.effective import effective
-from skg_bench.skillbook.ace.engine import ERRORS, apply
+from skg_bench.skillbook.ace.engine import ERRORS, apply_as_published
 from skg_bench.skillbook.ace.operations import TAGS, TYPES, batch_of
 from skg_bench.skillbook.ace.strict import change_of
 from skg_bench.skillbook.conversion import between
@@ -97,11 +97,11 @@ def _items(batch: Any, *, strictly: bool) -> list[Any]:
     if not strictly:
         items = fields.get("operations")  # AttributeError, as there
         if not isinstance(items, Iterable):
-            raise UsageError(f"operations is {shown(items)}, of which the published engine takes nothing")
+            raise UsageError(f"operations is {abridged(items)}, of which the published engine takes nothing")
         return list(items)
     top = an_object(fields, "the batch", ("reasoning", "operations"), ("operations",))
     if not isinstance(top.get("reasoning", ""), str):
-        raise UsageError(f"reasoning is {shown(top['reasoning'])}; a text is needed")
+        raise UsageError(f"reasoning is {abridged(top['reasoning'])}; a text is needed")
     return a_list(top["operations"], "operations", sys.maxsize)
 
 
@@ -143,7 +143,7 @@ def _strict(items: Sequence[Any], book: AceBook, limits: Limits) -> tuple[Step, 
             continue
         change = change_of(item, f"operation {number}", book, most)
         if change.skill_id is not None and change.skill_id not in book.skills:
-            raise _UnknownSkillError(f"operation {number} ({change.type}) names {shown(change.skill_id)}")
+            raise _UnknownSkillError(f"operation {number} ({change.type}) names {abridged(change.skill_id)}")
         steps.append(_step(number, item, book, changes=(change,)))
     return tuple(steps)
 
@@ -168,7 +168,7 @@ def _as_published(items: Sequence[Any], book: AceBook, mode: Mode) -> tuple[Step
             steps.append(_step(number, item, book, failed))
             continue
         alone = {"operations": [item]}
-        changes, outcome = effective(book, alone, mode), apply(book, alone, mode, "")
+        changes, outcome = effective(book, alone, mode), apply_as_published(book, alone, mode, "")
         refusal = ""
         if outcome.failure is not None:
             refusal = reason_of("invalid", f"the published engine fails here with {outcome.failure.type}")
@@ -184,5 +184,5 @@ def _nothing(item: Any, book: AceBook) -> str:
     """Reason why the published engine does nothing."""
     key = item.get("skill_id") if isinstance(item, dict) else None
     if isinstance(key, str) and key not in book.skills:
-        return reason_of("unknown skill", shown(key))
+        return reason_of("unknown skill", abridged(key))
     return reason_of("no effect", "the published engine does nothing")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from skg_bench.core.store import StoreError
 
-NAME = "skg_skillbooks"
+TABLE = "skg_skillbooks"
 
 
 def check_columns(place: str, columns: Mapping[str, str], wanted: Mapping[str, str]) -> None:
@@ -13,6 +13,6 @@ def check_columns(place: str, columns: Mapping[str, str], wanted: Mapping[str, s
         given = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         valid = ", ".join(f"{name} {kind}" for name, kind in wanted.items())
         raise StoreError(
-            f"{place} has a table {NAME} with the columns {given}; a store needs {valid}: nothing is stored, take "
+            f"{place} has a table {TABLE} with the columns {given}; a store needs {valid}: nothing is stored, take "
             "another database"
         )

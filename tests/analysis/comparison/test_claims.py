@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from skg_bench.analysis.comparison.assay import Assay, Measured, agree, verdict
-from skg_bench.analysis.comparison.claims import KINDS, Claim, claims, lines, markers
-from skg_bench.analysis.comparison.findings import Evidence, Finding, findings, write
+from skg_bench.analysis.comparison.claims import CLAIM_KINDS, Claim, claim_lines, claims, markers
+from skg_bench.analysis.comparison.findings import Evidence, Finding, findings_by_id, write_findings
 from skg_bench.app.claim_inputs import refusals
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder import schema
@@ -29,7 +29,7 @@ def test_every_statement_of_the_three_sources_is_listed_and_no_other() -> None:
 
 def test_a_claim_says_what_kind_it_is_and_why_it_is_outside() -> None:
     for claim in claims().values():
-        assert set(claim.kind.split("+")) <= set(KINDS)
+        assert set(claim.kind.split("+")) <= set(CLAIM_KINDS)
         assert (claim.why is not None) == (claim.kind == "E")
         assert claim.statement.endswith(".")
 
@@ -39,9 +39,9 @@ def test_findings_come_back_as_they_were_written(tmp_path: Path) -> None:
     beyond = Measured(0.1, 0.0, 0.2, "utility")
     withheld = Measured(0.1, -inf, inf, "utility")
     worded = replace(worded, assay=Assay(None, withheld), by_seed=(0.1, 0.2), own=beyond, where="where a is below 1")
-    write(tmp_path, "one", [FOUND, worded])
-    write(tmp_path, "two", [FOUND])
-    assert findings(tmp_path) == {"K24": [("one", FOUND), ("one", worded), ("two", FOUND)]}
+    write_findings(tmp_path, "one", [FOUND, worded])
+    write_findings(tmp_path, "two", [FOUND])
+    assert findings_by_id(tmp_path) == {"K24": [("one", FOUND), ("one", worded), ("two", FOUND)]}
     content = json.loads((tmp_path / "two.json").read_text("utf-8"))
     assert set(content["made"]) == {"sources", "analysis", "decisions", "surroundings"}
     assert set(content["findings"][0]) == {
@@ -70,12 +70,12 @@ def test_a_finding_that_says_nothing_is_refused(change: dict[str, object], messa
 
 
 def test_an_unknown_id_is_refused_and_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "reports" / "claims", "one", [replace(FOUND, id="K99")])
+    write_findings(tmp_path / "reports" / "claims", "one", [replace(FOUND, id="K99")])
     with pytest.raises(UsageError, match="no source has a statement K99"):
-        lines(tmp_path)
+        claim_lines(tmp_path)
     (tmp_path / "bad.json").write_text('[{"id": "K24"}]', "utf-8")
     with pytest.raises(UsageError, match=r"bad\.json is no file of findings"):
-        findings(tmp_path)
+        findings_by_id(tmp_path)
 
 
 def test_marks_are_found_on_functions_classes_methods_and_what_is_assigned(tmp_path: Path) -> None:
@@ -101,10 +101,10 @@ def test_marks_are_found_on_functions_classes_methods_and_what_is_assigned(tmp_p
 
 
 def test_a_claim_is_open_until_an_assertion_is_named_or_an_experiment_measures_it(tmp_path: Path) -> None:
-    write(tmp_path / "reports" / "claims", "one", [FOUND])
+    write_findings(tmp_path / "reports" / "claims", "one", [FOUND])
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_some.py").write_text("@pytest.mark.req('P02')\ndef test_a(): ...\n", "utf-8")
-    states = {line.claim.id: line.state for line in lines(tmp_path)}
+    states = {line.claim.id: line.state for line in claim_lines(tmp_path)}
     assert (states["K24"], states["K08"], states["K20"]) == ("measured", "built so", "configured")
     assert (states["P17"], states["P02"]) == ("outside", "open")  # a mark alone carries nothing
     held = [claim for claim in claims().values() if claim.held]
@@ -118,7 +118,7 @@ def test_every_linked_assertion_exists_and_says_that_it_proves_the_claim() -> No
             assert link in marked.get(claim.id, ()), (
                 f"{claim.id}: no test {link} is marked @pytest.mark.req({claim.id!r})"
             )
-    for line in lines(ROOT):
+    for line in claim_lines(ROOT):
         for experiment, _ in line.findings:
             assert (ROOT / "reports" / "claims" / f"{experiment}.json").is_file()
 
@@ -132,7 +132,7 @@ def test_what_a_claim_is_held_by_is_one_of_two_words_and_an_assertion() -> None:
 
 
 def test_what_is_committed_can_be_read_and_names_experiments_that_exist() -> None:
-    for entries in findings(ROOT / "reports" / "claims").values():
+    for entries in findings_by_id(ROOT / "reports" / "claims").values():
         for experiment, finding in entries:
             assert (ROOT / "experiments" / experiment / "analysis.py").is_file()
             assert finding.id in claims()
@@ -143,7 +143,7 @@ def test_evidence_names_the_runs_seeds_and_what_was_not_committed(tmp_path: Path
     for seed in (3, 5):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        manifest = {"schema": schema.VERSION, "commit": "abc", "users": 7, "weeks": 2, "seed": seed}
+        manifest = {"schema": schema.SCHEMA_VERSION, "commit": "abc", "users": 7, "weeks": 2, "seed": seed}
         manifest |= {"dirty": None if seed == 3 else "0f"}
         save(folder, manifest)
         runs.append(Run(folder))
@@ -189,9 +189,9 @@ def test_seeds_agree_only_where_each_lies_on_the_same_side() -> None:
 
 
 def test_a_finding_of_a_refused_file_carries_nothing(tmp_path: Path) -> None:
-    write(tmp_path / "reports" / "claims", "one", [FOUND, replace(FOUND, id="K08")])
-    write(tmp_path / "reports" / "claims", "two", [replace(FOUND, id="K25")])
-    by_id = {line.claim.id: line for line in lines(tmp_path, {"one": "it is old"})}
+    write_findings(tmp_path / "reports" / "claims", "one", [FOUND, replace(FOUND, id="K08")])
+    write_findings(tmp_path / "reports" / "claims", "two", [replace(FOUND, id="K25")])
+    by_id = {line.claim.id: line for line in claim_lines(tmp_path, {"one": "it is old"})}
     assert [by_id[i].state for i in ("K24", "K08", "K25")] == ["refused", "built so", "measured"]
     assert by_id["K24"].refused == {"one": "it is old"}
     assert by_id["K24"].findings == ()
@@ -199,7 +199,7 @@ def test_a_finding_of_a_refused_file_carries_nothing(tmp_path: Path) -> None:
 
 def test_no_committed_difference_of_arms_speaks_outside_of_never_and_the_oracle() -> None:
     """Re-judged from the figures in the files."""
-    found = [finding for rows in findings(ROOT / "reports" / "claims").values() for _, finding in rows]
+    found = [finding for rows in findings_by_id(ROOT / "reports" / "claims").values() for _, finding in rows]
     for finding in found:
         if finding.assay is not None and finding.assay.gap:
             assert finding.verdict == "not testable here", finding
@@ -207,7 +207,7 @@ def test_no_committed_difference_of_arms_speaks_outside_of_never_and_the_oracle(
 
 
 def test_a_committed_share_of_the_prior_is_judged_by_its_interval() -> None:
-    for rows in findings(ROOT / "reports" / "claims").values():
+    for rows in findings_by_id(ROOT / "reports" / "claims").values():
         for _, finding in rows:
             m = finding.measured
             if isinstance(m, Measured) and m.unit == "% of the prior":
@@ -277,7 +277,7 @@ def committed() -> list[Finding]:
     """What counts; a file that is refused has other words, or figures of another rule."""
     folder = ROOT / "reports" / "claims"
     refused = refusals(folder)
-    return [f for rows in findings(folder).values() for experiment, f in rows if experiment not in refused]
+    return [f for rows in findings_by_id(folder).values() for experiment, f in rows if experiment not in refused]
 
 
 def test_every_committed_verdict_is_the_one_that_its_own_figures_carry() -> None:

@@ -23,7 +23,7 @@ def test_one_run_gives_the_differences_of_its_summary(tmp_path: Path) -> None:
     comparison = compare([run])
     assert comparison.reference == "never"
     assert comparison.gaps == ()
-    expected = summary.write(run).differences
+    expected = summary.write_summary(run).differences
     for row in comparison.rows:
         figure = expected[row.arm][row.metric.name]
         if figure.mean is not None:

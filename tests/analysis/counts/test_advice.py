@@ -49,7 +49,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.req("P09")
 def test_each_metric_is_what_it_is_by_hand(run: Run) -> None:
-    figures = summary.write(run).arms["guardian"]
+    figures = summary.write_summary(run).arms["guardian"]
     assert {name: figure.mean for name, figure in figures.items()} == pytest.approx(EXPECTED, rel=1e-8)
     assert figures["listened"].n_turns == figures["overridden"].n_turns == 6  # interventions
     assert (figures["worth_it"].n_turns, figures["worth_it"].n_users, figures["worth_it"].excluded) == (2, 1, 1)
@@ -115,7 +115,7 @@ def test_the_terminal_shows_the_metrics_of_the_world(run: Run, capsys: pytest.Ca
     from skg_bench.app import tables
     from skg_bench.app.progress import console
 
-    tables.arms(console(), summary.describe(run)[0])
+    tables.print_arms(console(), summary.describe(run)[0])
     printed = capsys.readouterr().out
     assert all(heading in printed for heading in ("listened", "overridden", "regret", "wanted, held back"))
     assert "per hit" not in printed
@@ -155,7 +155,7 @@ def test_the_price_at_which_arms_are_level_is_told_beside_the_price_of_the_run(t
     life = [Purchase("wait", wanted=True, strategy="time_cost", day=1.0, worths=(*BEFORE_PRICES, -1.0), cost=0.0),
             *(Purchase("wait", day=2.0 + k, worths=(*BEFORE_PRICES, 1.0), cost=0.0) for k in range(3))]  # fmt: skip
     quiet = [replace(p, outcome="overridden", strategy=None, worths=(*BEFORE_PRICES, 0.0)) for p in life]
-    content = summary.write(make_advice_run(tmp_path / "run", {"guardian": [life] * 2, "never": [quiet] * 2}))
+    content = summary.write_summary(make_advice_run(tmp_path / "run", {"guardian": [life] * 2, "never": [quiet] * 2}))
     assert content.sensitivity.break_even["guardian"] == pytest.approx(3.0)
     assert content.utility.wrong == 1.0
     said = [sentence.text for sentence in verdict.words(content)]
@@ -166,6 +166,6 @@ def test_arms_that_hold_back_the_same_are_level_at_no_price(tmp_path: Path) -> N
     """Differences at two prices then differ by rounding, if at all, and no line through them leads anywhere."""
     lives = drawn(7, 11, 0.9, seed=1)
     better = [[replace(p, worths=(*p.worths[:4], p.worths[4] + 0.1)) for p in life] for life in lives]
-    content = summary.write(make_advice_run(tmp_path / "run", {"guardian": better, "never": lives}))
+    content = summary.write_summary(make_advice_run(tmp_path / "run", {"guardian": better, "never": lives}))
     assert content.sensitivity.break_even == {"guardian": None}
     assert not any("would be level" in sentence.text for sentence in verdict.words(content))

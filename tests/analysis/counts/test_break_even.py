@@ -49,7 +49,7 @@ def test_the_break_even_is_the_llms_rightness_less_the_price_saved_over_one_and_
 
 
 def test_summary_and_comparison_say_the_same_of_every_arm_with_hits(run: Run) -> None:
-    content, compared = summary.write(run), compare([run])
+    content, compared = summary.write_summary(run), compare([run])
     assert set(compared.break_even) == {"skg", "frozen", "right", "wrong"}
     for arm, figures in compared.break_even.items():
         of_arm = content.arms[arm]
@@ -65,14 +65,14 @@ def test_summary_and_comparison_say_the_same_of_every_arm_with_hits(run: Run) ->
 def test_without_an_arm_that_always_asks_the_llm_nothing_is_said(tmp_path: Path) -> None:
     few = {name: ARMS[name] for name in ("skg", "frozen")}
     made = make_run(tmp_path / "run", arms=few, users=4, weeks=2, reference="frozen")
-    content = summary.write(made)
+    content = summary.write_summary(made)
     assert content.sensitivity.pays_from == {}
     assert "pays_from" not in content.arms["skg"]
     assert "pays_from" not in content.metrics
 
 
 def test_the_difference_is_the_sum_over_kinds_of_requests(run: Run) -> None:
-    content = summary.write(run)
+    content = summary.write_summary(run)
     for arm, parts in content.kinds.items():
         total = content.differences[arm]["utility"].mean
         assert sum(figure.mean or 0.0 for figure in parts.values()) == pytest.approx(total, abs=1e-9)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skg_bench.analysis.gate.against import Held, Reference, hold
-from skg_bench.analysis.gate.panel import EVENTS, Panel
+from skg_bench.analysis.gate.panel import EVENTS_DIGEST, Panel
 from skg_bench.analysis.gate.rules import RULES, Rule
 from skg_bench.core.grid import Bool
 from tests.analysis.synthetic import World
@@ -37,7 +37,7 @@ def made(hit: Bool, wrong: Bool, digest: str, *, first: int = 0, seed: int = 0, 
         hit=hit.ravel(),
         wrong=wrong.ravel(),
         rated=np.zeros(hit.size, np.uint8),
-        digests={EVENTS: events, "answer_correct": digest},
+        digests={EVENTS_DIGEST: events, "answer_correct": digest},
         made={
             "commit": "c", "dirty": None, "versions": {}, "packages": {}, "overrides": ["experiment=gate"], "data": {},
             "code": "c",

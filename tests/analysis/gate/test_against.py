@@ -14,7 +14,7 @@ import pytest
 
 from skg_bench.analysis.gate.against import Reference, hold
 from skg_bench.analysis.gate.baseline import BUDGET
-from skg_bench.analysis.gate.panel import EVENTS, Panel, panel
+from skg_bench.analysis.gate.panel import EVENTS_DIGEST, Panel, panel
 from skg_bench.analysis.gate.rules import LEAD, RULES, Rule
 from skg_bench.analysis.gate.world import SIMULATED
 from skg_bench.core.errors import UsageError
@@ -357,7 +357,7 @@ def test_every_column_has_a_digest_of_its_own_that_a_changed_value_changes(run: 
         rewritten(shard, lambda _, changed=changed: changed)
         after = panel(Run(other), "skg")
         assert [key for key in before.digests if before.digests[key] != after.digests[key]] == [name]
-    assert EVENTS in before.digests
+    assert EVENTS_DIGEST in before.digests
 
 
 def test_totals_are_those_of_the_turns(run: Run) -> None:

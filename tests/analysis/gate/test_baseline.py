@@ -19,7 +19,7 @@ from tests.analysis.gate.panels import made, worse
 
 
 def content(panel: Panel, anchor: Panel | None = None) -> str:
-    return baselines.text(Baseline(panel, anchor or panel, RULES, BUDGET))
+    return baselines.baseline_text(Baseline(panel, anchor or panel, RULES, BUDGET))
 
 
 def file(
@@ -42,14 +42,14 @@ def test_what_is_written_is_read(
     panel = replace(panel, rated=rng.integers(0, 4, panel.wrong.size).astype(np.uint8) * ~panel.hit)
     anchor = replace(panel, digests={**panel.digests, "answer_correct": "y"}) if anchored else None
     path = file(tmp_path_factory.mktemp("b"), panel=panel, anchor=anchor)
-    again = baselines.read(path)
+    again = baselines.read_baseline(path)
     assert (again.rules, again.budget, again.drifts) == (RULES, BUDGET, anchored)
     for name in ("arm", "digests", "made"):
         assert getattr(again.panel, name) == getattr(panel, name)
     for name in ("users", "turns", "hit", "wrong", "rated"):
         assert np.array_equal(getattr(again.panel, name), getattr(panel, name)), name
     assert all(np.array_equal(again.panel.counts[name], panel.counts[name]) for name in panel.counts)
-    assert baselines.text(again) == path.read_text("utf-8")
+    assert baselines.baseline_text(again) == path.read_text("utf-8")
 
 
 def test_a_user_is_a_line_so_that_a_diff_names_who_changed(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_what_a_person_edited_counts(tmp_path: Path) -> None:
         "harmed_users": {"role": "tail", "better": "lower", "margin": 0.1, "beyond": 0.05},
         "hit_rate": {"role": "informs"},
     }
-    baseline = baselines.read(file(tmp_path, {"metrics": metrics, "budget": 3}))
+    baseline = baselines.read_baseline(file(tmp_path, {"metrics": metrics, "budget": 3}))
     assert baseline.rules == (
         Rule("rated_ok", "errors", "higher", 0.02),
         Rule(HARMED, "tail", "lower", 0.1, 0.05),
@@ -113,14 +113,14 @@ def test_a_file_whose_roles_or_directions_are_missing_says_what_to_write(
 ) -> None:
     path = file(tmp_path, {"metrics": metrics})
     with pytest.raises(UsageError, match=str(path)) as error:
-        baselines.read(path)
+        baselines.read_baseline(path)
     assert message in str(error.value)
 
 
 def test_a_file_of_the_format_before_roles_is_refused(tmp_path: Path) -> None:
     old = {"format": 1, "margins": {"utility": 0.01, "hit_rate": 0.005}, "cumulative": 2.0}
     with pytest.raises(UsageError, match=r"format 1, this version reads 3; .* delete it and write it with .*--update"):
-        baselines.read(file(tmp_path, old))
+        baselines.read_baseline(file(tmp_path, old))
 
 
 def test_an_anchor_of_another_world_or_panel_is_refused(tmp_path: Path) -> None:
@@ -129,16 +129,16 @@ def test_an_anchor_of_another_world_or_panel_is_refused(tmp_path: Path) -> None:
     other = replace(base, made=made, digests={**base.digests, "answer_correct": "other"})
     again = r"[\s\S]*write both from one run: `skg-bench gate --baseline .* --update --move-anchor RUN`"
     with pytest.raises(UsageError, match=r"anchor in .* is of another world; it differs in\s+simulator.rated" + again):
-        baselines.read(file(tmp_path, panel=base, anchor=other))
+        baselines.read_baseline(file(tmp_path, panel=base, anchor=other))
     with pytest.raises(UsageError, match="anchor in .* is of another panel: 40 users there, 100 in the run" + again):
-        baselines.read(file(tmp_path, panel=base, anchor=worse([50], users=40)))
+        baselines.read_baseline(file(tmp_path, panel=base, anchor=worse([50], users=40)))
 
 
 def test_a_world_that_a_person_edited_is_refused(tmp_path: Path) -> None:
     made = {**worse([50, 60]).made}
     made["config"] = {**made["config"], "simulator": {"rated_share": 0.9}}
     with pytest.raises(UsageError, match=r"world\.simulator is not the digest of what it declares"):
-        baselines.read(file(tmp_path, {"made": made}))
+        baselines.read_baseline(file(tmp_path, {"made": made}))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_world_that_a_person_edited_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = file(tmp_path, change)
     with pytest.raises(UsageError, match=str(path)) as error:
-        baselines.read(path)
+        baselines.read_baseline(path)
     assert message in str(error.value)
 
 
@@ -169,7 +169,7 @@ def test_totals_that_are_not_those_of_the_turns_are_refused(tmp_path: Path) -> N
     assert "[1000, [1000, 100, 50," in text
     path.write_text(text.replace("[1000, [1000, 100, 50,", "[1000, [1000, 100, 40,", 1), "utf-8")
     with pytest.raises(UsageError, match="totals of wrong are not those of the outcomes"):
-        baselines.read(path)
+        baselines.read_baseline(path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"form": 2}', "\x00\xff"])
@@ -177,9 +177,9 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "baseline.json"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError, match="corrupt"):
-        baselines.read(path)
+        baselines.read_baseline(path)
 
 
 def test_a_missing_file_says_how_to_write_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--baseline .*nothing.json --update RUN"):
-        baselines.read(tmp_path / "nothing.json")
+        baselines.read_baseline(tmp_path / "nothing.json")

@@ -7,7 +7,7 @@ import pytest
 
 from skg_bench.analysis.comparison.flips import REASONS
 from skg_bench.analysis.gate.against import Held
-from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, HarmedTurns, _flipped, explain
+from skg_bench.analysis.gate.flips import FLIP_OUTCOMES, TURNS, USERS, HarmedTurns, _flipped, explain
 from skg_bench.analysis.gate.panel import Panel, panel
 from skg_bench.analysis.gate.rules import RULES, Rule
 from skg_bench.runfolder.run import Run
@@ -78,8 +78,8 @@ def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run
         for turn in user.turns:
             at = (user.user, turn.turn)
             assert turn.message == after.message[at]
-            assert turn.before == OUTCOMES[2 * was_hit[at] + was_wrong[at]]
-            assert turn.after.startswith(OUTCOMES[2 * hit[at] + wrong[at]])
+            assert turn.before == FLIP_OUTCOMES[2 * was_hit[at] + was_wrong[at]]
+            assert turn.after.startswith(FLIP_OUTCOMES[2 * hit[at] + wrong[at]])
             assert turn.lost == (wrong[at] and not was_wrong[at])
             assert turn.reason == ("LLM" if not (hit[at] or was_hit[at]) else REASONS[after.cause[at]])
 

@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from skg_bench.analysis.gate.judge import ALPHA, POWER, Harm, _test, judge, judge_together, trials_for, verdict
+from skg_bench.analysis.gate.judge import (
+    GATE_ALPHA,
+    GATE_POWER,
+    Harm,
+    _test,
+    judge,
+    judge_together,
+    overall_state,
+    trials_for,
+)
 from skg_bench.analysis.gate.rules import MIN_USERS, Role, Rule
 from skg_bench.core.grid import F64
 
@@ -55,8 +64,8 @@ def test_a_verdict_is_what_the_rule_says_of_its_limits(harms: list[Harm]) -> Non
         if judgement.state == "inconclusive":
             assert judgement.why or not (passes or fails)
     states = [judgement.state for judgement in judged]
-    assert (verdict(judged) == "pass") == all(state == "pass" for state in states)
-    assert (verdict(judged) == "fail") == any(state == "fail" for state in states)
+    assert (overall_state(judged) == "pass") == all(state == "pass" for state in states)
+    assert (overall_state(judged) == "fail") == any(state == "fail" for state in states)
 
 
 @settings(max_examples=100, deadline=None)
@@ -71,7 +80,7 @@ def test_more_harm_never_makes_a_verdict_better(harms: list[Harm], more: float, 
         for i, metric_harm in enumerate(harms)
     ]
     after = judge(worse)
-    assert ORDER.index(verdict(after)) >= ORDER.index(verdict(before))
+    assert ORDER.index(overall_state(after)) >= ORDER.index(overall_state(before))
     assert ORDER.index(after[at].state) >= ORDER.index(before[at].state)
 
 
@@ -87,16 +96,16 @@ def test_limits_are_those_of_scipy_and_statsmodels(seed: int, metrics: int) -> N
     ]
     judged = judge(harms)
     tests = [stats.ttest_1samp(metric_harm.each, 0.0, alternative="greater") for metric_harm in harms]
-    rejected = multipletests([test.pvalue for test in tests], ALPHA, "holm")[0]
+    rejected = multipletests([test.pvalue for test in tests], GATE_ALPHA, "holm")[0]
     for judgement, metric_harm, reject in zip(judged, harms, rejected, strict=True):
         assert not judgement.cantelli
         assert judgement.worse == reject
         assert judgement.mean == pytest.approx(metric_harm.each.mean(), abs=1e-15)
-        upper = stats.ttest_1samp(metric_harm.each, 0.0, alternative="less").confidence_interval(1 - ALPHA).high
+        upper = stats.ttest_1samp(metric_harm.each, 0.0, alternative="less").confidence_interval(1 - GATE_ALPHA).high
         assert judgement.upper == pytest.approx(upper, abs=1e-12)
     assert (
         min(judgement.lower for judgement in judged)
-        <= min(test.confidence_interval(1 - ALPHA).low for test in tests) + 1e-12
+        <= min(test.confidence_interval(1 - GATE_ALPHA).low for test in tests) + 1e-12
     )
 
 
@@ -195,13 +204,13 @@ def test_a_few_changed_users_pass_if_little_and_are_inconclusive_if_much() -> No
 def test_with_the_users_asked_for_no_harm_passes_and_twice_the_margin_fails(seed: int, sd: float, metrics: int) -> None:
     rng = np.random.default_rng(seed)
     pilot = judge([harm(rng.normal(0.0, sd, 40), name=f"m{i}") for i in range(metrics)])
-    if verdict(pilot) != "inconclusive":
+    if overall_state(pilot) != "inconclusive":
         return
     users = max(judgement.users or 0 for judgement in pilot)
     assert users > 40
     judgements = judge([harm(normal(users, 0.0, sd), name=f"m{i}") for i in range(metrics)])
-    assert verdict(judgements) == "pass"
-    assert verdict(judge([harm(normal(users, 0.02, sd), name=f"m{i}") for i in range(metrics)])) == "fail"
+    assert overall_state(judgements) == "pass"
+    assert overall_state(judge([harm(normal(users, 0.02, sd), name=f"m{i}") for i in range(metrics)])) == "fail"
 
 
 def test_a_harm_that_is_the_margin_less_a_hair_is_not_decided_by_any_affordable_number() -> None:
@@ -232,9 +241,9 @@ def traded(lost: float, errors: float, sd: float = 0.01) -> list[Harm]:
 
 def test_right_hits_pass_where_wrong_answers_are_proven_fewer() -> None:
     paid = judge(traded(0.02, -0.01))
-    assert (verdict(paid), paid[1].paid, paid[1].alarm) == ("pass", True, 0.0)
-    assert verdict(judge(traded(0.02, 0.0))) == "fail"
-    assert verdict(judge(traded(0.02, -0.001))) == "fail"  # fewer, but not proven
+    assert (overall_state(paid), paid[1].paid, paid[1].alarm) == ("pass", True, 0.0)
+    assert overall_state(judge(traded(0.02, 0.0))) == "fail"
+    assert overall_state(judge(traded(0.02, -0.001))) == "fail"  # fewer, but not proven
     (alone,) = judge([harm(normal(100, 0.02, 0.01), 0.005, role="efficiency")])
     assert alone.state == "fail"
 
@@ -245,7 +254,7 @@ def test_a_build_that_is_worse_has_two_ways_to_pass_of_half_the_level_each() -> 
     for _ in range(runs):
         errors, hits = rng.normal(0.0, 0.02, 100), rng.normal(0.005, 0.02, 100)
         judged = judge([harm(errors, 1.0, role="errors"), harm(hits, 0.005, role="efficiency")])
-        passed += verdict(judged) == "pass"
+        passed += overall_state(judged) == "pass"
     assert 0.03 < passed / runs < 0.06
 
 
@@ -253,8 +262,8 @@ def test_references_judged_together_alarm_as_rarely_as_one() -> None:
     rng, runs, failed, apart = np.random.default_rng(5), 2000, 0, 0
     for _ in range(runs):
         harms = [[harm(rng.normal(0.0, 0.05, 60), 1e-4, name=f"m{i}") for i in range(5)] for _ in range(2)]
-        failed += any(verdict(judged) == "fail" for judged in judge_together(harms))
-        apart += any(verdict(judge(comparison)) == "fail" for comparison in harms)
+        failed += any(overall_state(judged) == "fail" for judged in judge_together(harms))
+        apart += any(overall_state(judge(comparison)) == "fail" for comparison in harms)
     assert 0.03 < failed / runs < 0.06 < apart / runs
 
 
@@ -276,12 +285,12 @@ def test_a_skewed_harm_asks_for_the_users_of_cantellis_inequality() -> None:
     each[:3] = 0.2
     (judgement,) = judge([harm(each)])
     sd = each.std(ddof=1) * (99 / stats.chi2.ppf(0.1, 99)) ** 0.5  # its upper 90 % limit
-    wanted = (((1 - ALPHA) / ALPHA) ** 0.5 + stats.norm.ppf(POWER)) * sd / 0.01
+    wanted = (((1 - GATE_ALPHA) / GATE_ALPHA) ** 0.5 + stats.norm.ppf(GATE_POWER)) * sd / 0.01
     assert judgement.users == int(np.ceil(wanted**2))
 
 
 def test_efficiency_is_held_to_half_the_level() -> None:
     each = normal(100, 0.004, 0.05)
     uppers = {role: judge([harm(each, role=role)])[0].upper for role in ("utility", "efficiency")}
-    for role, level in (("utility", ALPHA), ("efficiency", ALPHA / 2)):
+    for role, level in (("utility", GATE_ALPHA), ("efficiency", GATE_ALPHA / 2)):
         assert uppers[role] == pytest.approx(0.004 + stats.t.ppf(1 - level, 99) * 0.005, rel=1e-6)

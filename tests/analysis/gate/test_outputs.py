@@ -85,7 +85,7 @@ def test_markdown_names_verdict_numbers_differences_users_turns_and_reasons() ->
     lines = text.splitlines()
     assert lines[0] == "### Gate FAILED: arm skg of runs/x"
     table = [line for line in lines if line.startswith("|")]
-    assert all(len(re.findall(r"(?<!\\)\|", line)) == len(outputs.HEADINGS) + 1 for line in table)
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == len(outputs.GATE_HEADINGS) + 1 for line in table)
     assert "| wrong per request | +1.5 pp | +1.5 pp | +1.5 pp | 0.5 pp | 100 | FAILED |" in lines
     assert "* `code: a -> b`" in lines
     assert '  * turn 7 "50 % off? a\\|b \\*now\\* \\<script> & ::error:: end": LLM, right' in text
@@ -134,7 +134,7 @@ def test_what_passed_but_is_proven_worse_is_flagged_everywhere() -> None:
     flagged = outcome(WORSE)
     assert flagged.state == "pass"
     assert any("passed, but is proven worse: by 0.2 pp at least" in text for text in outputs.sentences(flagged))
-    row = next(row for row in outputs.cells(flagged.held[0]) if row[0] == "wrong per request")
+    row = next(row for row in outputs.gate_rows(flagged.held[0]) if row[0] == "wrong per request")
     assert row[1] == "+0.2 pp"
     assert row[-1] == "passed, but proven worse"
     assert any(line.startswith("::warning title=wrong per request") for line in outputs.annotations(flagged))

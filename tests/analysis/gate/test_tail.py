@@ -27,13 +27,13 @@ def test_the_mean_of_contributions_is_the_harm_of_the_chosen_in_the_other_half(s
     rise = np.random.default_rng(seed).normal(0.01, 0.02, (n, 2))
     k = -(-n // 20)
     expected = [rise[np.argsort(-rise[:, half], kind="stable")[:k], 1 - half].mean() for half in (0, 1)]
-    assert tail.each(rise, WORST).mean() == pytest.approx(np.mean(expected), abs=1e-12)
-    assert tail.each(rise + 0.5, WORST) == pytest.approx(tail.each(rise, WORST) + 0.5)
+    assert tail.user_contributions(rise, WORST).mean() == pytest.approx(np.mean(expected), abs=1e-12)
+    assert tail.user_contributions(rise + 0.5, WORST) == pytest.approx(tail.user_contributions(rise, WORST) + 0.5)
 
 
 def test_harmed_is_who_is_so_in_both_halves() -> None:
     rise = np.array([[0.03, 0.03], [0.03, 0.01], [0.01, 0.03], [-0.03, 0.5], [0.021, 0.9]])
-    assert tail.each(rise, HARMED).tolist() == [1, 0, 0, 0, 1]
+    assert tail.user_contributions(rise, HARMED).tolist() == [1, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("harmed", [0.0, 0.04])
@@ -45,7 +45,7 @@ def test_the_error_of_the_worst_users_is_that_of_their_contributions(harmed: flo
         true = np.where(np.arange(400) < 40, harmed, 0.0)
         return true[:, None] + rng.normal(0.0, 0.005, (400, 2))
 
-    each = [tail.each(panel(), WORST) for _ in range(400)]
+    each = [tail.user_contributions(panel(), WORST) for _ in range(400)]
     means = np.array([values.mean() for values in each])
     said = np.mean([values.std(ddof=1) / 20 for values in each])
     assert means.mean() == pytest.approx(harmed, abs=3e-4)

@@ -41,7 +41,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     base = laboratory(made.arms[0])
     arms = (base, *planted(base).values())
     out, root = tmp_path_factory.mktemp("planted"), composed.root
-    known = {"schema": schema.VERSION, "arms": [arm.name for arm in arms], "config": root, "compositions": {}}
+    known = {"schema": schema.SCHEMA_VERSION, "arms": [arm.name for arm in arms], "config": root, "compositions": {}}
     save(out, known | {k: root[k] for k in ("question", "seed", "users", "weeks")})
     engine.execute(
         replace(made, arms=arms), out, cohort=512, workers=1, launcher=Local(), progress=lambda _done, _total: None

@@ -26,7 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_links_are_what_they_are_by_hand(tmp_path: Path) -> None:
     """Both turns cost 0.01 of money and 0.02 of waiting."""
     life = [Purchase(worths=(0.5, 0.3, 0.25, 0.05, 1.0), day=1.0), Purchase(worths=(0.4, 0.4, 0.1, 0.2, -1.0), day=2.0)]
-    content = summary.write(make_advice_run(tmp_path / "run", {"guardian": [life], "never": [life]}))
+    content = summary.write_summary(make_advice_run(tmp_path / "run", {"guardian": [life], "never": [life]}))
     fall = content.waterfall["guardian"]
     means = {link: figure.mean for link, figure in fall.losses.items()}
     assert fall.ceiling == pytest.approx(0.45)
@@ -78,7 +78,7 @@ def test_an_arm_whose_skillbook_is_not_known_has_no_links(run: Run, monkeypatch:
 
 
 def test_the_terminal_leads_from_the_best_kind_to_the_utility(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    tables.regret(console(), summary.describe(run)[0])
+    tables.print_regret(console(), summary.describe(run)[0])
     _, heading, *rows = capsys.readouterr().out.splitlines()
     order = [
         "best",

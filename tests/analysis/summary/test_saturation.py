@@ -69,7 +69,7 @@ def harmful(folder: Path, *, used_up: bool) -> Run:
 @pytest.mark.parametrize("used_up", [False, True])
 def test_a_run_whose_corpus_was_used_up_has_no_verdict_on_utility(tmp_path: Path, used_up: bool) -> None:
     run = harmful(tmp_path, used_up=used_up)
-    figures = summary.write(run)
+    figures = summary.write_summary(run)
     assert figures.saturation.testable is not used_up
     assert figures.differences["skg"]["utility"].verdict == ("not testable here" if used_up else "worse")
     assert figures.effects["frozen"].metrics["utility"].verdict == ("not testable here" if used_up else "worse")
@@ -91,7 +91,7 @@ def test_compare_has_no_verdict_on_utility_where_the_corpus_was_used_up_and_says
 
 
 def test_the_page_says_that_a_corpus_that_was_used_up_leaves_the_question_open(tmp_path: Path) -> None:
-    sentences = words(summary.write(harmful(tmp_path, used_up=True)))
+    sentences = words(summary.write_summary(harmful(tmp_path, used_up=True)))
     assert not [sentence.text for sentence in sentences if sentence.tone in ("good", "bad")]
     first, *others = (sentence.text for sentence in sentences)
     assert first.startswith("Not shown that skg helps or harms: ")

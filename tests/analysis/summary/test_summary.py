@@ -25,7 +25,7 @@ from tests.runs import accept
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     made = make_run(tmp_path_factory.mktemp("runs") / "run", users=16, weeks=5)
-    summary.write(made)
+    summary.write_summary(made)
     return made
 
 
@@ -122,7 +122,7 @@ def test_differences_are_corrected_for_the_arms_of_the_table(figures: dict[str, 
 
 def test_a_difference_over_requests_of_few_intents_is_withheld_and_says_of_how_many(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=8, weeks=2, types=4, one_offs=0.0)
-    difference = summary.write(run).differences["skg"]["correct"]
+    difference = summary.write_summary(run).differences["skg"]["correct"]
     assert difference.verdict == "withheld"
     assert (difference.low_new, difference.p_new, difference.mde_new) == (None, None, None)
     assert difference.low is not None
@@ -132,7 +132,7 @@ def test_a_difference_over_requests_of_few_intents_is_withheld_and_says_of_how_m
 
 def test_a_worse_arm_is_called_worse(tmp_path: Path) -> None:
     arms = {"skg": World(hit_right=0.3), "never": ARMS["never"]}
-    differences = summary.write(make_run(tmp_path / "run", arms=arms)).differences["skg"]
+    differences = summary.write_summary(make_run(tmp_path / "run", arms=arms)).differences["skg"]
     assert differences["utility"].verdict == "worse"
     assert differences["err_per_request"].verdict == "worse"
     assert differences["calls_saved"].verdict == "better"
@@ -204,19 +204,19 @@ def test_the_bytes_do_not_depend_on_the_blas_kernel(run: Run, kernel: str) -> No
 
 def test_what_is_read_is_what_was_written(run: Run) -> None:
     content, _ = summary.describe(run)
-    assert summary.read(run) == Summary.from_json(content.to_json())
-    assert summary.read(run).to_json() == (run.path / "summary.json").read_text("utf-8")
+    assert summary.read_summary(run) == Summary.from_json(content.to_json())
+    assert summary.read_summary(run).to_json() == (run.path / "summary.json").read_text("utf-8")
 
 
 def test_a_summary_that_is_not_there_or_of_another_version_says_what_to_do(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=3, weeks=1)
     with pytest.raises(UsageError, match=r"no summary\.json yet; finish the run"):
-        summary.read(run)
+        summary.read_summary(run)
     for text, version in (('{"schema": 3}', "None"), ('{"version": 5}', "5"), ("[]", "None")):
         (run.path / "summary.json").write_text(text)
         accept(run.path, "summary.json")
         with pytest.raises(UsageError, match=rf"version {version}, this program reads version 11; .*report {run.path}"):
-            summary.read(run)
+            summary.read_summary(run)
 
 
 @pytest.mark.parametrize(
@@ -243,29 +243,32 @@ def test_a_summary_of_other_content_says_where_it_is_wrong(
     (run.path / "summary.json").write_text(json.dumps(changed))
     accept(run.path, "summary.json")
     with pytest.raises(UsageError, match=error):
-        summary.read(run)
+        summary.read_summary(run)
 
 
 @pytest.mark.parametrize("name", ["summary.json", "curves.csv"])
 def test_a_table_that_was_changed_is_refused_and_made_again(tmp_path: Path, name: str) -> None:
     run = make_run(tmp_path / "run", users=3, weeks=1)
-    summary.write(run)
+    summary.write_summary(run)
     before = (run.path / name).read_bytes()
     (run.path / name).write_bytes(before.replace(b"0.5", b"0.6", 1) if b"0.5" in before else before + b" ")
     with pytest.raises(UsageError, match=rf"{name} is not as it was written; `skg-bench report {run.path}` makes it"):
         run.table(name)
-    summary.write(run)
+    summary.write_summary(run)
     assert run.table(name).read_bytes() == before
 
 
 def test_a_reference_that_is_no_arm_is_refused(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=3, weeks=1, reference="nobody")
     with pytest.raises(UsageError, match=r"reference='nobody' is no arm .* skg, frozen, never"):
-        summary.write(run)
+        summary.write_summary(run)
 
 
 def test_a_frozen_arm_can_be_the_reference(tmp_path: Path, run: Run) -> None:
-    content, other = summary.write(make_run(tmp_path / "run", users=16, weeks=5, reference="frozen")), summary.read(run)
+    content, other = (
+        summary.write_summary(make_run(tmp_path / "run", users=16, weeks=5, reference="frozen")),
+        summary.read_summary(run),
+    )
     assert content.effects["frozen"].metrics == other.effects["frozen"].metrics
     assert content.arms == other.arms
     assert set(content.differences) == {"skg", "never"}

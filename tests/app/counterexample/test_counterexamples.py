@@ -42,8 +42,8 @@ def without(case: Case, place: int) -> Case:
     replayer = cases.replayer_of(case.scenario, case.origin)
     excerpts = Excerpts(replayer.setting, cases.events_of(less, replayer.simulator))
     arms = {role: spec.arm(role, case.origin) for role, spec in case.specs.items()}
-    logs = cases.run(replayer, arms, excerpts, excerpts.rows([np.arange(len(less.events))]))
-    return replace(less, expected={role: cases.told(log, replayer) for role, log in logs.items()})
+    logs = cases.replayed_logs(replayer, arms, excerpts, excerpts.rows([np.arange(len(less.events))]))
+    return replace(less, expected={role: cases.action_rows(log, replayer) for role, log in logs.items()})
 
 
 @pytest.mark.parametrize("user", range(5))
@@ -51,7 +51,7 @@ def test_a_lower_threshold_is_shown_wrong_by_a_session_of_few_events_of_which_no
     run: Run, user: int
 ) -> None:
     begun = time.monotonic()
-    case = shrink.find(run, "low", user=user)
+    case = shrink.smallest_case(run, "low", user=user)
     assert time.monotonic() - begun < 30
     assert 2 <= len(case.events) <= 6
     assert (right(case, "arm"), right(case, "reference")) == (False, True)
@@ -63,7 +63,7 @@ def test_a_lower_threshold_is_shown_wrong_by_a_session_of_few_events_of_which_no
 def test_the_session_ends_with_the_event_at_which_the_run_shows_it(run: Run) -> None:
     low, skg = (run.turns(arm, ["answer_correct", "event", "message"], [2]).to_pylist() for arm in ("low", "skg"))
     worse = [t["turn"] for t, s in zip(low, skg, strict=True) if s["answer_correct"] and not t["answer_correct"]]
-    case = shrink.find(run, "low", user=2, turn=worse[-1])
+    case = shrink.smallest_case(run, "low", user=2, turn=worse[-1])
     last = case.events[-1]
     assert (last["number"], last["message"]) == (low[worse[-1]]["event"], low[worse[-1]]["message"])
     assert case.says.startswith(f"user 2, event {worse[-1]}: skg is right, low is wrong (")
@@ -71,16 +71,16 @@ def test_the_session_ends_with_the_event_at_which_the_run_shows_it(run: Run) -> 
 
 
 def test_an_event_that_the_arm_alone_answers_rightly_is_shown_too(run: Run) -> None:
-    worse = shrink.find(run, "low", "never", user=1)
+    worse = shrink.smallest_case(run, "low", "never", user=1)
     assert (right(worse, "arm"), right(worse, "reference")) == (False, True)
-    better = shrink.find(run, "never", "low", user=1, turn=worse.events[-1]["number"])
+    better = shrink.smallest_case(run, "never", "low", user=1, turn=worse.events[-1]["number"])
     assert (right(better, "arm"), right(better, "reference")) == (True, False)
     assert better.events == worse.events
 
 
 @pytest.mark.parametrize("metric", ["utility", "err_per_hit"])
 def test_the_sign_of_a_difference_is_shown_by_part_of_a_life(run: Run, metric: str) -> None:
-    case = shrink.find(run, "low", user=3, metric=metric)
+    case = shrink.smallest_case(run, "low", user=3, metric=metric)
     assert 1 <= len(case.events) <= 6
     assert f"user 3: {metric} is " in case.says
     hits = [sum(row["hit"] for row in case.expected[role]) for role in ("arm", "reference")]
@@ -88,52 +88,52 @@ def test_the_sign_of_a_difference_is_shown_by_part_of_a_life(run: Run, metric: s
 
 
 def test_an_arm_that_forks_keeps_as_many_events_as_it_needs_to_get_there(run: Run) -> None:
-    case = shrink.find(run, "turned", "skg")
+    case = shrink.smallest_case(run, "turned", "skg")
     assert len(case.events) == TURN + 1
     assert set(case.specs["arm"].compositions) == {"turned", "skg"}
-    assert cases.changes(case) == []
+    assert cases.deviations(case) == []
 
 
 def test_a_case_replays_in_milliseconds_and_says_what_changed(run: Run, tmp_path: Path) -> None:
-    case, path = shrink.find(run, "low"), tmp_path / "case.json"
-    cases.save(case, path)
-    read = cases.load(path)
+    case, path = shrink.smallest_case(run, "low"), tmp_path / "case.json"
+    cases.save_case(case, path)
+    read = cases.load_case(path)
     begun = time.monotonic()
     for _ in range(5):
-        assert cases.changes(read) == []
+        assert cases.deviations(read) == []
     assert time.monotonic() - begun < 2.5
     raised = json.loads(path.read_text("utf-8"))
     raised["sides"]["arm"]["compositions"]["low"]["policy"]["threshold"] = 0.5
     path.write_text(json.dumps(raised), "utf-8")
-    (line,) = cases.changes(cases.load(path))
+    (line,) = cases.deviations(cases.load_case(path))
     assert line.startswith(f"arm (low) at {case.events[-1]['message']!r}: ")
     assert "hit True, now False" in line
     assert "right False, now True" in line
 
 
 def test_a_parameter_that_came_later_than_the_file_has_its_default(run: Run, tmp_path: Path) -> None:
-    case, path = shrink.find(run, "low"), tmp_path / "case.json"
-    cases.save(case, path)
+    case, path = shrink.smallest_case(run, "low"), tmp_path / "case.json"
+    cases.save_case(case, path)
     old = json.loads(path.read_text("utf-8"))
     del old["place"]["simulator"]["order"]
     for side in old["sides"].values():
         for composition in side["compositions"].values():
             del composition["fork"], composition["curator"]["harmful_misses"]
     path.write_text(json.dumps(old), "utf-8")
-    assert cases.changes(cases.load(path)) == []
+    assert cases.deviations(cases.load_case(path)) == []
 
 
 def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Path) -> None:
     same = ["users=5", "weeks=3", "arms={skg: [policy.threshold=0.2]}", "reference=skg", f"out={tmp_path / 'b'}"]
     second = skg_bench.run(same)
-    case = shrink.find(second, "skg", "skg", against=run)
+    case = shrink.smallest_case(second, "skg", "skg", against=run)
     assert [spec.compositions["skg"]["policy"]["threshold"] for spec in case.specs.values()] == [0.2, 0.5]
-    assert [e["number"] for e in case.events] == [e["number"] for e in shrink.find(run, "low").events]
+    assert [e["number"] for e in case.events] == [e["number"] for e in shrink.smallest_case(run, "low").events]
     manifest = json.loads((second.path / "manifest.json").read_text("utf-8"))
     manifest["config"]["seed"] = 1
     save(second.path, manifest)
     with pytest.raises(UsageError, match="differ in seed; a session must be the same for both arms"):
-        shrink.find(Run(second.path), "skg", "skg", against=run)
+        shrink.smallest_case(Run(second.path), "skg", "skg", against=run)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_run_that_this_version_does_not_give_is_said(run: Run, tmp_path: Path)
     shutil.copytree(run.path, tmp_path, dirs_exist_ok=True)
     changed(Run(tmp_path), compositions=manifest["compositions"])
     with pytest.raises(UsageError, match="no longer gives what the run logged; run it again"):
-        shrink.find(Run(tmp_path), "low", "skg")
+        shrink.smallest_case(Run(tmp_path), "low", "skg")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 99}', '{"schema": 1, "says": "x"}', "{broken"])
@@ -179,10 +179,10 @@ def test_what_is_no_case_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_message_that_the_simulator_does_not_know_is_said(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "case.json"
-    case = shrink.find(run, "low")
-    cases.save(replace(case, events=[{**case.events[0], "message": "never said"}, *case.events[1:]]), path)
+    case = shrink.smallest_case(run, "low")
+    cases.save_case(replace(case, events=[{**case.events[0], "message": "never said"}, *case.events[1:]]), path)
     with pytest.raises(UsageError, match="the simulator knows no message 'never said'"):
-        cases.changes(cases.load(path))
+        cases.deviations(cases.load_case(path))
 
 
 def test_the_commands_show_write_and_replay(run: Run, tmp_path: Path) -> None:
@@ -194,9 +194,9 @@ def test_the_commands_show_write_and_replay(run: Run, tmp_path: Path) -> None:
     code, out, _ = call("counterexample", "replay", str(path))
     assert code == 0
     assert "as it was" in out
-    case = cases.load(path)
+    case = cases.load_case(path)
     changed = {role: [*rows[:-1], {**rows[-1], "max_sim": 0.5}] for role, rows in case.expected.items()}
-    cases.save(replace(case, expected=changed), path)
+    cases.save_case(replace(case, expected=changed), path)
     code, out, _ = call("counterexample", "replay", str(path))
     assert code == 1
     assert "changed" in out

@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 import skg_bench
 from skg_bench.app.cli import app
-from skg_bench.app.skillbook.agentropy import MONDAY, convert
+from skg_bench.app.skillbook.agentropy import MONDAY, convert_to_agentropy
 from skg_bench.app.skillbook.rebuilt import book
 from skg_bench.core.errors import UsageError
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.runfolder.run import Run, ratings
-from skg_bench.skillbook.agentropy import read
+from skg_bench.skillbook.agentropy import read_agentropy
 from tests.simulator.logs.logs import recorded
 
 
@@ -31,7 +31,7 @@ def written(tiny_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.req("K21")
 def test_a_converted_skillbook_is_read_back_equal_with_its_vectors(tiny_run: Run, written: Path) -> None:
     for user in range(4):
-        content = read(written / f"user-{user}", MONDAY)
+        content = read_agentropy(written / f"user-{user}", MONDAY)
         assert content.book == book(tiny_run, "skg", user)
         messages = [m for s in content.book.skills if s.active for m in s.examples]
         assert messages
@@ -44,7 +44,7 @@ def test_a_written_skillbook_is_open_to_its_owner_only(written: Path) -> None:
 
 def test_examples_hold_the_answers_that_were_stored_where_these_were_right(tiny_run: Run, written: Path) -> None:
     turns = tiny_run.turns("skg", users=[0]).to_pylist()
-    content = read(written / "user-0", MONDAY)
+    content = read_agentropy(written / "user-0", MONDAY)
     texts = [answer for answers in content.answers for answer in answers]
     assert len(texts) == sum(len(s.examples) for s in content.book.skills)
     right = {row["message"] for row in turns if row["answer_correct"] and row["request_type"] is not None}
@@ -57,7 +57,7 @@ def test_examples_hold_the_answers_that_were_stored_where_these_were_right(tiny_
 @pytest.mark.req("K14", "K15")
 def test_signals_are_the_turns_of_the_log(tiny_run: Run, written: Path) -> None:
     turns = tiny_run.turns("skg", users=[1]).to_pylist()
-    signals = read(written / "user-1", MONDAY).signals
+    signals = read_agentropy(written / "user-1", MONDAY).signals
     assert [line["user_msg_id"] for line in signals] == [row["user_msg_id"] for row in turns]
     assert [datetime.fromisoformat(line["time"]) for line in signals] == [row["time"] for row in turns]
     late = {row["turn"]: row["rating"] for row in ratings(tiny_run.feedback("skg", users=[1])).to_pylist()}
@@ -86,9 +86,9 @@ def test_a_scorer_that_the_run_has_kept_is_written_beside_in_a_safe_format(tiny_
     shutil.copytree(tiny_run.path, copied)
     (copied / "pool").mkdir(exist_ok=True)
     (copied / "pool" / "skg.json").write_text('{"scorer": 1}', "utf-8")
-    convert(copied, "skg", [3], tmp_path / "out")
+    convert_to_agentropy(copied, "skg", [3], tmp_path / "out")
     assert (tmp_path / "out" / "user-3" / "rerank-model.json").read_text("utf-8") == '{"scorer": 1}'
-    convert(tiny_run.path, "skg", [3], tmp_path / "other")
+    convert_to_agentropy(tiny_run.path, "skg", [3], tmp_path / "other")
     assert not (tmp_path / "other" / "user-3" / "rerank-model.json").exists()
 
 
@@ -96,7 +96,7 @@ def test_one_folder_is_one_user_and_signals_without_times_are_put_an_hour_apart(
     simulator = recorded(written / "user-2", "agentropy")
     assert simulator.record.users == 1
     assert "time" not in simulator.record.assumes
-    lines = read(written / "user-2", MONDAY).signals
+    lines = read_agentropy(written / "user-2", MONDAY).signals
     folder = tmp_path / "user-2"
     folder.mkdir()
     for file in (written / "user-2").iterdir():
@@ -113,14 +113,14 @@ def test_one_folder_is_one_user_and_signals_without_times_are_put_an_hour_apart(
 
 def test_what_cannot_be_converted_is_refused(tiny_run: Run, written: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="user-0 is there already"):
-        convert(tiny_run.path, "skg", [0], written)
+        convert_to_agentropy(tiny_run.path, "skg", [0], written)
     with pytest.raises(UsageError, match="user=9"):
-        convert(tiny_run.path, "skg", [9], tmp_path)
+        convert_to_agentropy(tiny_run.path, "skg", [9], tmp_path)
     with pytest.raises(UsageError, match="has no arm 'x'"):
-        convert(tiny_run.path, "x", [0], tmp_path)
+        convert_to_agentropy(tiny_run.path, "x", [0], tmp_path)
     with pytest.raises(UsageError, match="is no agentropy index"):
         recorded(tmp_path, "agentropy").record  # noqa: B018
     hidden = [f"simulator.path={written}", "simulator.redact=true", "embedder=corpus_minilm", f"out={tmp_path / 'run'}"]
     run = skg_bench.run(["simulator=agentropy", *hidden])
     with pytest.raises(UsageError, match="hashes in place of messages"):
-        convert(run.path, "skg", [0], tmp_path / "out")
+        convert_to_agentropy(run.path, "skg", [0], tmp_path / "out")

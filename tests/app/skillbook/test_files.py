@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skg_bench.app.skillbook import agent_skills, files
-from skg_bench.app.skillbook.agent_skills import FILE
+from skg_bench.app.skillbook.agent_skills import SKILL_FILE
 from skg_bench.core.content import Content
 from skg_bench.skillbook.ace.book import to_dict
 from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
@@ -74,7 +74,7 @@ def test_a_published_engine_keeps_what_came_before_the_operation_that_fails(tmp_
     )
     assert code == 1
     assert "compat-v2 fails with" in said
-    assert list(files.document(out).skills)[-1] == "context-00004"
+    assert list(files.read_ace_book(out).skills)[-1] == "context-00004"
 
 
 @pytest.mark.req("P28", "P24")
@@ -89,7 +89,7 @@ def test_the_tag_of_the_articles_example_cannot_say_which_way(tmp_path: Path) ->
         "skillbook", "apply", str(ROOKIE), batch(tmp_path, tag, add), "--mode", "compat-v1", "--out", str(out)
     )
     assert code == 0
-    before, after = (to_dict(files.document(path))["skills"] for path in (ROOKIE, out))
+    before, after = (to_dict(files.read_ace_book(path))["skills"] for path in (ROOKIE, out))
     first = "impulse-check-generic-00001"
     counters = ("helpful", "harmful", "neutral")
     assert [after[first][name] for name in counters] == [before[first][name] for name in counters]
@@ -204,13 +204,13 @@ def test_a_book_becomes_folders_of_agent_skills_and_comes_back(tmp_path: Path) -
     assert sorted(path.name for path in folder.iterdir()) == ["context-00001", "context-00002"]
     assert "removed skills (1)" in out
     assert "counters (2)" in out
-    text = (folder / "context-00001" / FILE).read_text("utf-8")
+    text = (folder / "context-00001" / SKILL_FILE).read_text("utf-8")
     assert text.startswith("---\nname: context-00001\ndescription: A price alone moves nobody who earns well.\n")
     assert text.endswith("\n---\n\nSay how many hours of work the price is.\n")
     assert call("skillbook", "convert", str(folder), "--to", "v2", "--out", str(back))[0] == 0
-    contents = [(s.section, s.keywords, s.issue, s.insight) for s in files.document(PRO).skills.values()]  # type: ignore[union-attr]
+    contents = [(s.section, s.keywords, s.issue, s.insight) for s in files.read_ace_book(PRO).skills.values()]  # type: ignore[union-attr]
     assert [
-        (s.section, s.keywords, s.issue, s.insight) for s in files.document(back).skills.values()  # type: ignore[union-attr]
+        (s.section, s.keywords, s.issue, s.insight) for s in files.read_ace_book(back).skills.values()  # type: ignore[union-attr]
     ] == contents[:2]  # fmt: skip
 
 
@@ -225,8 +225,8 @@ def test_a_book_becomes_folders_of_agent_skills_and_comes_back(tmp_path: Path) -
 )
 def test_any_content_comes_back_from_its_file(tmp_path: Path, content: Content) -> None:
     book = apply(Skillbook(), [Operation("ADD", 0, 0, name="n", content=content)])
-    agent_skills.write(book, tmp_path / "skills")
-    read = agent_skills.read(tmp_path / "skills").book
+    agent_skills.write_agent_skills(book, tmp_path / "skills")
+    read = agent_skills.read_agent_skills(tmp_path / "skills").book
     assert [skill.content for skill in read.skills] == [content]
 
 
@@ -234,11 +234,11 @@ def test_many_similar_sections_get_names_of_their_own(tmp_path: Path) -> None:
     book = Skillbook()
     for i, section in enumerate(["A b", "a-b", "ä", "x" * 200]):
         book = apply(book, [Operation("ADD", i, 0, name="n", content=Content(section, "i"))])
-    agent_skills.write(book, tmp_path / "skills")
+    agent_skills.write_agent_skills(book, tmp_path / "skills")
     names = sorted(path.name for path in (tmp_path / "skills").iterdir())
     assert len(names) == 4
     assert max(map(len, names)) <= 64
-    assert len(agent_skills.read(tmp_path / "skills").book.skills) == 4
+    assert len(agent_skills.read_agent_skills(tmp_path / "skills").book.skills) == 4
 
 
 @pytest.mark.parametrize(
@@ -262,19 +262,19 @@ def test_many_similar_sections_get_names_of_their_own(tmp_path: Path) -> None:
 )
 def test_skills_that_break_the_specification_are_refused(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "skills" / "a").mkdir(parents=True)
-    (tmp_path / "skills" / "a" / FILE).write_text(text, "utf-8")
+    (tmp_path / "skills" / "a" / SKILL_FILE).write_text(text, "utf-8")
     code, out, error = call("skillbook", "show", str(tmp_path / "skills"))
     assert (code, out) == (2, "")
     assert says in error
-    assert FILE in error
+    assert SKILL_FILE in error
 
 
 def test_skills_as_people_write_them_are_read_and_what_we_have_no_place_for_is_counted(tmp_path: Path) -> None:
     skill = tmp_path / "skills" / "pdf-forms"
     (skill / "scripts").mkdir(parents=True)
     front = "name: pdf-forms\ndescription: Fills forms.\nlicense: MIT\nversion: 2\nmetadata: {keywords: 'PDF, Fill in'}"
-    (skill / FILE).write_bytes(f"\ufeff---\r\n{front}\r\n---\r\n\r\nRead the form.\r\nFill it.\r\n".encode())
-    read = agent_skills.read(tmp_path / "skills")
+    (skill / SKILL_FILE).write_bytes(f"\ufeff---\r\n{front}\r\n---\r\n\r\nRead the form.\r\nFill it.\r\n".encode())
+    read = agent_skills.read_agent_skills(tmp_path / "skills")
     assert read.losses == {"license": 1, "version": 1, "other files": 1}
     (only,) = read.book.skills
     assert only.content == Content("context", "Fills forms.", "Read the form.\r\nFill it.", ("pdf", "fill", "in"))
@@ -285,17 +285,17 @@ def test_skills_as_people_write_them_are_read_and_what_we_have_no_place_for_is_c
 
 def test_a_skill_without_a_body_becomes_a_book_that_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "skills" / "a").mkdir(parents=True)
-    (tmp_path / "skills" / "a" / FILE).write_text("---\nname: a\ndescription: When asked.\n---\n", "utf-8")
+    (tmp_path / "skills" / "a" / SKILL_FILE).write_text("---\nname: a\ndescription: When asked.\n---\n", "utf-8")
     out = tmp_path / "a.json"
     assert call("skillbook", "convert", str(tmp_path / "skills"), "--out", str(out))[0] == 0
-    (skill,) = to_dict(files.document(out))["skills"].values()
+    (skill,) = to_dict(files.read_ace_book(out))["skills"].values()
     assert (skill["issue"], skill["insight"], skill["keywords"]) == ("When asked.", "When asked.", ["context"])
 
 
 def test_a_book_that_nobody_could_read_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "skills" / "a").mkdir(parents=True)
     text = "---\nname: a\ndescription: x\n---\n" + "y" * 30_000
-    (tmp_path / "skills" / "a" / FILE).write_text(text, "utf-8")
+    (tmp_path / "skills" / "a" / SKILL_FILE).write_text(text, "utf-8")
     code, _, error = call("skillbook", "convert", str(tmp_path / "skills"), "--out", str(tmp_path / "a.json"))
     assert code == 2
     assert "nobody could read it" in error
@@ -332,7 +332,7 @@ def test_every_field_of_a_document_counts_as_a_difference(tmp_path: Path) -> Non
 def test_one_counter_tells_the_counter_era(tmp_path: Path) -> None:
     book = json.loads(ROOKIE.read_text("utf-8"))
     del book["skills"]["wait-00002"]["helpful"]
-    assert files.document(Path(saved(tmp_path, "a.json", book))).era == "v1"
+    assert files.read_ace_book(Path(saved(tmp_path, "a.json", book))).era == "v1"
 
 
 def test_a_field_that_stands_twice_in_a_batch_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import skg_bench
-from skg_bench.app.skillbook.files import document
+from skg_bench.app.skillbook.files import read_ace_book
 from skg_bench.app.stored import at_address
 from tests.app.test_cli import call
 from tests.store.writers import add, batch
@@ -33,7 +33,7 @@ def test_books_of_a_run_come_back_from_a_store_as_they_were(run: skg_bench.Run, 
     assert files == ["user-0.json", "user-1.json", "user-2.json"]
     assert call("skillbook", "convert", str(run.path), "--arm", arm, "--to", "v2", "--out", str(tmp_path / "x"))[0] == 0
     for name in files:
-        pulled, converted = (document(tmp_path / folder / name) for folder in ("books", "x"))
+        pulled, converted = (read_ace_book(tmp_path / folder / name) for folder in ("books", "x"))
         assert pulled.batches == (f"{run.manifest['identity']}/{arm}/{name[5]}",)
         assert replace(pulled, batches=()) == converted
         assert pulled.skills

@@ -9,9 +9,9 @@ import numpy as np
 from skg_bench.assistant.pipeline.ensemble import Pipelines
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Experience, GroundTruth, Library, Message, Reply, Worth
-from skg_bench.core.batch import ADD, EMPTY, Batch, blank
+from skg_bench.core.batch import ADD, NO_ROWS, Batch, blank
 from skg_bench.core.content import Content
-from skg_bench.core.feedback import Feedback, KnownFeedback, feedback, joined
+from skg_bench.core.feedback import Feedback, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Observation, Skillbooks
@@ -50,7 +50,7 @@ class Play:
         waits = given.delay > 0
         self.pending.add(given.rows(waits), self.t, message.time, skill, self.reply.context)
         now = given.rows(~waits)
-        self.known = joined([late, feedback(now.row, self.t, now.kind, now.value, skill[now.row])])
+        self.known = joined_rows([late, feedback(now.row, self.t, now.kind, now.value, skill[now.row])])
         none = np.full(n, -1, np.int32)
         seen = Experience(
             message, self.reply, np.full(n, self.t, np.int32), none, contexts, lambda _: Reaction(none, none),
@@ -65,7 +65,7 @@ def rows(*said: tuple[int, int, int, int]) -> Feedback:
     return Feedback(row.astype(np.int64), kind, value, days.astype(np.int64) * DAY)
 
 
-NOTHING_SAID = Feedback(np.zeros(0, np.int64), EMPTY, EMPTY, np.zeros(0, np.int64))
+NOTHING_SAID = Feedback(np.zeros(0, np.int64), NO_ROWS, NO_ROWS, np.zeros(0, np.int64))
 
 
 def _message(play: Play, n: int, worth: Worth | None) -> Message:

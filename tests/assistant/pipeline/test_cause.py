@@ -17,7 +17,7 @@ from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Supposing
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.runfolder.run import Run
-from skg_bench.simulator.answers.corpus import load
+from skg_bench.simulator.answers.corpus import load_corpus
 from skg_bench.simulator.answers.judging import Judging
 from skg_bench.simulator.answers.procedures import Procedures, Running
 from tests.core import samples
@@ -84,7 +84,7 @@ def expected(r: Row, book: dict[int, Entry], ttl: dict[str, int], *, prompted: b
 
 
 def recomputed(run: Run, arm: str) -> list[tuple[Row, str]]:
-    corpus = load()
+    corpus = load_corpus()
     ttl = {name: int(corpus.ttl[corpus.intent[i]]) for i, name in enumerate(corpus.types)}
     updates: dict[tuple[int, int], list[Row]] = {}
     for u in rows(run.updates(arm)):
@@ -136,7 +136,7 @@ def test_an_oracle_never_chooses_wrongly_nor_serves_what_does_not_hold(run: Run)
 
 DAILY = Judging(
     np.append(np.arange(9), -2).astype(np.int32), np.append(np.full(9, 86_400), 0),
-    Running(Procedures(1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), load()),
+    Running(Procedures(1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), load_corpus()),
 )  # fmt: skip
 """Each request type is an intent of its own; answers hold for a day."""
 HOUR = 3600
@@ -213,7 +213,7 @@ def test_the_first_link_that_failed_is_the_cause_of_procedures_too(
     skills: list[tuple[int, bool, bool]], combined: list[float], served: int, familiar: bool, cause: str
 ) -> None:
     """Skills are request type, rightness and generality of what they were made of; asked is for type 0."""
-    procedures = Running(Procedures(1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), load())
+    procedures = Running(Procedures(1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), load_corpus())
     judging = Judging(KIND, np.append(np.full(4, 60), 0), procedures)
     words, similarity = Texts([""] * 9, [], None), samples.table(np.random.default_rng(0), 9, 8)
     table, event, n = SkillbookTable(1).open(words, similarity), moment(np.array([0], np.int32)), len(skills)

@@ -14,7 +14,7 @@ from skg_bench.app.arms import arms
 from skg_bench.app.compose import compose
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
-from skg_bench.assistant.pipeline.in_time import InTime, left
+from skg_bench.assistant.pipeline.in_time import InTime, jobs_left
 from skg_bench.assistant.pipeline.learning_time import Conflict, LearningTime
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.assistant.pipeline.stack import stacked
@@ -256,7 +256,7 @@ def test_jobs_that_wait_for_one_another_meet_nobody() -> None:
 def test_what_is_under_way_when_a_user_leaves_is_told_and_not_applied() -> None:
     desk = Desk("rebase")
     desk.begin([(ADD, -1, 3)], 50)
-    told = left(desk.jobs, 0)
+    told = jobs_left(desk.jobs, 0)
     assert told is not None
     jobs, course = told
     assert (jobs.result.tolist(), jobs.version_written.tolist(), course.end.tolist()) == ([UNDER_WAY], [-1], [50])

@@ -13,7 +13,13 @@ from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.assistant.pipeline import decision, ensemble
 from skg_bench.assistant.pipeline.components import Scope, components
-from skg_bench.assistant.pipeline.pretraining import Pretrained, PretrainedScorer, load, ratings, save
+from skg_bench.assistant.pipeline.pretraining import (
+    Pretrained,
+    PretrainedScorer,
+    load_scorer,
+    ratings_of_pool,
+    save_scorer,
+)
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import snap
 from skg_bench.engine import pretraining
@@ -91,9 +97,9 @@ def test_a_pool_is_people_who_are_in_no_run_whoever_is(tmp_path: Path) -> None:
 
 def test_the_ratings_of_a_pool_are_the_same_however_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan()
-    whole = ratings(made.arms[0], 6, Pool(setting_of(made)).simulate)
+    whole = ratings_of_pool(made.arms[0], 6, Pool(setting_of(made)).simulate)
     monkeypatch.setattr(pretraining, "_TOGETHER", 4)
-    parts = ratings(made.arms[0], 6, Pool(setting_of(made)).simulate)
+    parts = ratings_of_pool(made.arms[0], 6, Pool(setting_of(made)).simulate)
     assert len(whole.label) > 50
     assert set(whole.row.tolist()) == {0}
     for name in ("features", "candidates", "place", "label", "event"):
@@ -105,8 +111,8 @@ def test_the_shared_scorer_is_the_recipes_own_on_all_of_their_ratings(tmp_path: 
     fitted(made, tmp_path, made.embedder.embed(made.simulator.messages))
     arm = made.arms[0]
     names = components(arm).signals.names
-    scorer = load(tmp_path / "pool" / "always.json", components(arm).reranker, names)
-    training = ratings(arm, 6, Pool(setting_of(made)).simulate)
+    scorer = load_scorer(tmp_path / "pool" / "always.json", components(arm).reranker, names)
+    training = ratings_of_pool(arm, 6, Pool(setting_of(made)).simulate)
     served = training.features[np.arange(len(training.place)), training.place]
     assert isinstance(scorer, LinearScorer)
     assert np.array_equal(scorer.gram[0], served.T @ served)
@@ -185,10 +191,13 @@ def test_a_pooled_arm_is_not_run_without_its_pool() -> None:
 @each
 def test_a_scorer_that_is_saved_and_loaded_scores_the_same_bits(recipe: Any, tmp_path: Path) -> None:
     made = plan()
-    training, names = ratings(made.arms[0], 6, Pool(setting_of(made)).simulate), components(made.arms[0]).signals.names
+    training, names = (
+        ratings_of_pool(made.arms[0], 6, Pool(setting_of(made)).simulate),
+        components(made.arms[0]).signals.names,
+    )
     scorer = recipe.fit(recipe.start(1, names), np.zeros(1, np.int64), training)
-    save(tmp_path / "model.json", scorer, names, len(training.label))
-    again = load(tmp_path / "model.json", recipe, names)
+    save_scorer(tmp_path / "model.json", scorer, names, len(training.label))
+    again = load_scorer(tmp_path / "model.json", recipe, names)
     x = training.features[None].reshape(1, -1, len(names))
     assert np.ptp(scorer.score(x)) > 0
     assert np.array_equal(again.score(x), scorer.score(x))
@@ -226,7 +235,7 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, spoil: Callable[[Pa
     names = components(made.arms[0]).signals.names
     scorer = components(made.arms[0]).reranker.start(1, names)
     assert scorer is not None
-    save(file, scorer, names, 0)
+    save_scorer(file, scorer, names, 0)
     spoil(file)
     with pytest.raises(UsageError, match=reason):
         run(plan(people=str(file)), tmp_path / "run")

@@ -45,7 +45,7 @@ def skill(ok: int = 0, partial: int = 0, miss: int = 0, *, active: bool = True) 
 
 
 def test_every_book_starts_with_what_the_file_says_and_the_log_tells_it_before_the_first_turn(run: Run) -> None:
-    file = seeds.read(str(ROOKIE)).skills
+    file = seeds.seed_book(str(ROOKIE)).skills
     assert sum(skill.active for skill in file) < len(file)  # one that is archived, too
     for user in range(4):
         rows = rebuilt.updates(run, "skg", user)
@@ -146,9 +146,9 @@ def test_names_stand_for_the_guardians_books(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "guardian").mkdir()
     (tmp_path / "guardian" / "novice.v2.json").write_bytes(ROOKIE.read_bytes())
     monkeypatch.setattr(seeds, "DATA", tmp_path)
-    assert seeds.read("novice") == seeds.read(str(ROOKIE))
+    assert seeds.seed_book("novice") == seeds.seed_book(str(ROOKIE))
     with pytest.raises(UsageError, match=r"seeds=expert is no file; valid are novice, or the file of a skillbook"):
-        seeds.read("expert")
+        seeds.seed_book("expert")
     assert tmp_path != paths.DATA
 
 

@@ -23,7 +23,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import (
     AFTERWARDS,
     AGREES,
-    KINDS,
+    FEEDBACK_KINDS,
     OUTCOME,
     RATING,
     RETRACTED,
@@ -61,8 +61,8 @@ def known(*said: tuple[int, int, int, int, int]) -> KnownFeedback:
 
 def told(feedback: KnownFeedback) -> list[tuple[str, str]]:
     """Kinds and values in words."""
-    kinds = [list(KINDS)[kind] for kind in feedback.kind.tolist()]
-    return [(kind, KINDS[kind][value]) for kind, value in zip(kinds, feedback.value.tolist(), strict=True)]
+    kinds = [list(FEEDBACK_KINDS)[kind] for kind in feedback.kind.tolist()]
+    return [(kind, FEEDBACK_KINDS[kind][value]) for kind, value in zip(kinds, feedback.value.tolist(), strict=True)]
 
 
 def after(outcome: str, satisfaction: str | None, made: Signs, skill: int = 4) -> list[tuple[str, str]]:
@@ -165,7 +165,7 @@ def feedback(draw: st.DrawFn) -> KnownFeedback:
     keys = draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 70), st.sampled_from([RATING, AGREES, OUTCOME,
                 SATISFACTION])), unique=True, max_size=30))  # fmt: skip
     skills = draw(st.lists(st.integers(-1, 3), min_size=71, max_size=71))
-    values = [draw(st.integers(0, len(list(KINDS.values())[kind]) - 1)) for *_, kind in keys]
+    values = [draw(st.integers(0, len(list(FEEDBACK_KINDS.values())[kind]) - 1)) for *_, kind in keys]
     said = [(*key, value, skills[key[1]]) for key, value in sorted(zip(keys, values, strict=True))]
     return known(*said) if said else KnownFeedback(*np.zeros((5, 0), np.int32))
 

@@ -15,7 +15,7 @@ from skg_bench.assistant.pipeline.signs import Signs
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.advice import OUTCOMES
 from skg_bench.core.arms import Arm, Fork
-from skg_bench.core.batch import NOTHING, Batch
+from skg_bench.core.batch import NO_OPERATIONS, Batch
 from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
@@ -195,8 +195,8 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
     )
     late: Any = None
     states, batch = stack.curate(seen, Reaction(nobody, nobody), late, books, (None,))
-    assert (states, batch) == ((None,), NOTHING)
-    assert isinstance(NOTHING, Batch)
+    assert (states, batch) == ((None,), NO_OPERATIONS)
+    assert isinstance(NO_OPERATIONS, Batch)
 
 
 # ------------------------------------------------------------------------------------------------ a whole run

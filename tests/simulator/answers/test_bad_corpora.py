@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from skg_bench.core.errors import UsageError
-from skg_bench.simulator.answers.corpus import load
+from skg_bench.simulator.answers.corpus import load_corpus
 
 TEA = {
     "intent": "brew_tea", "kind": "stable", "hours": {"7-9": 4}, "weekdays": "any", "follows": [],
@@ -30,7 +30,7 @@ def write(folder: Path, *intents: Any, one_offs: str = "a penny with a missing d
 
 
 def test_a_small_corpus_is_read_as_written(tmp_path: Path) -> None:
-    corpus = load(write(tmp_path, TEA, WEATHER))
+    corpus = load_corpus(write(tmp_path, TEA, WEATHER))
     assert corpus.types == ("brew_tea", "weather|Paris", "weather|Osaka")
     assert corpus.messages == (
         "how long does tea steep", "tea time", "rain in paris?", "{City} Paris", "rain in osaka?", "{City} Osaka",
@@ -44,7 +44,7 @@ def test_a_small_corpus_is_read_as_written(tmp_path: Path) -> None:
 
 
 def test_the_digest_sees_every_change(tmp_path: Path) -> None:
-    digests = {load(write(tmp_path, TEA, WEATHER)).digest}
+    digests = {load_corpus(write(tmp_path, TEA, WEATHER)).digest}
     for i, (field, value) in enumerate(
         [
             ("answer", "Five."),
@@ -56,7 +56,7 @@ def test_the_digest_sees_every_change(tmp_path: Path) -> None:
         ]
     ):
         (tmp_path / str(i)).mkdir()
-        digests.add(load(write(tmp_path / str(i), TEA | {field: value})).digest)
+        digests.add(load_corpus(write(tmp_path / str(i), TEA | {field: value})).digest)
     assert len(digests) == 7
 
 
@@ -100,13 +100,13 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("change", "says"), CHANGES, ids=[says for _, says in CHANGES])
 def test_what_is_wrong_with_an_intent_is_said(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        load(write(tmp_path, TEA | change))
+        load_corpus(write(tmp_path, TEA | change))
 
 
 @pytest.mark.parametrize("field", list(TEA))
 def test_a_missing_field_is_named_with_file_and_intent(tmp_path: Path, field: str) -> None:
     with pytest.raises(UsageError, match=rf"all\.yaml: .*: field `{field}` is missing"):
-        load(write(tmp_path, {k: v for k, v in TEA.items() if k != field}))
+        load_corpus(write(tmp_path, {k: v for k, v in TEA.items() if k != field}))
 
 
 def _no_folder(folder: Path) -> None:
@@ -135,4 +135,4 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, damage: Callable[[Pat
     write(tmp_path, TEA)
     damage(tmp_path)
     with pytest.raises(UsageError, match=says):
-        load(str(tmp_path))
+        load_corpus(str(tmp_path))

@@ -8,7 +8,7 @@ from skg_bench.core.grid import F64, I32
 from skg_bench.core.paths import DATA
 from skg_bench.simulator.answers import corpus as corpora
 
-CORPUS = corpora.load()
+CORPUS = corpora.load_corpus()
 
 
 def wordings(intent: int) -> list[str]:
@@ -87,6 +87,6 @@ def test_stale_intents_alone_have_a_time_to_live() -> None:
 
 
 def test_another_reading_of_the_same_files_is_the_same_corpus() -> None:
-    again = corpora.load(str(DATA / "corpus"))
+    again = corpora.load_corpus(str(DATA / "corpus"))
     assert again.digest == CORPUS.digest
     assert again.messages == CORPUS.messages

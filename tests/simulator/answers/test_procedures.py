@@ -261,7 +261,7 @@ def test_a_planted_defect_moves_its_own_bar_and_no_other(tmp_path: Path, change:
     else:
         assert moved == {("none", bar)}
     for run in (well, ill):
-        fallen, means = summary.read(run).waterfall["run"], summary.read(run).arms["run"]
+        fallen, means = summary.read_summary(run).waterfall["run"], summary.read_summary(run).arms["run"]
         lost = sum(f.mean or 0.0 for cause, f in fallen.losses.items() if cause in CAUSES)
         assert fallen.ceiling - lost == pytest.approx(means["utility"].mean, abs=1e-9)
 
@@ -281,7 +281,7 @@ def test_where_nothing_comes_back_the_llm_answers_and_both_are_paid_for(tmp_path
     assert not ran.fallback_to_llm.any()
     assert not ran.tokens_out.any()
     assert set(ran.latency_ms) <= {50.0, 350.0}
-    calls = summary.read(run).arms["run"]["hit_rate"].mean
+    calls = summary.read_summary(run).arms["run"]["hit_rate"].mean
     assert calls == pytest.approx((~turns.fallback_to_llm).groupby(turns.user).mean().mean())
 
 
@@ -291,11 +291,11 @@ def test_the_ceiling_of_procedures_is_what_the_user_asked_for_before(tmp_path: P
     turns = run.turns("run", ["user", "turn", "intent", "message"]).to_pandas()
     about = turns.intent.astype(object).fillna(turns.message.astype(object))
     before = about.groupby([turns.user, about]).cumcount() > 0
-    ceiling = summary.read(run).ceiling
+    ceiling = summary.read_summary(run).ceiling
     assert ceiling["procedure"].mean == pytest.approx(before.groupby(turns.user).mean().mean())
     assert (ceiling["procedure"].mean or 0.0) > (ceiling["1"].mean or 0.0)
     plain = simulate(["experiment=gate", "users=2", "weeks=1", f"out={tmp_path / 'plain'}"])
-    assert "procedure" not in summary.read(plain).ceiling
+    assert "procedure" not in summary.read_summary(plain).ceiling
 
 
 def test_named_by_intent_one_skill_serves_the_whole_intent(tmp_path: Path) -> None:

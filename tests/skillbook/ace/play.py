@@ -9,7 +9,7 @@ from skg_bench.skillbook.ace import rendering, upkeep
 from skg_bench.skillbook.ace.attach import attach, reflection_of
 from skg_bench.skillbook.ace.book import AceBook, Era, Mode, dumps, to_dict
 from skg_bench.skillbook.ace.consolidation import consolidate
-from skg_bench.skillbook.ace.engine import ERRORS, AceFailure, apply, apply_operations
+from skg_bench.skillbook.ace.engine import ERRORS, AceFailure, apply_as_published, apply_operations
 from skg_bench.skillbook.ace.loading import published_loads
 from skg_bench.skillbook.ace.operations import batch_json, batch_of, built, operation_of, to_json
 from skg_bench.skillbook.ace.similarity import THRESHOLD, retrieve, similar_pairs
@@ -51,7 +51,7 @@ class Player:
         return outcome
 
     def do_apply(self, step: Case) -> Case:
-        outcome = apply(self.book, step["batch"], self.mode, NOW)
+        outcome = apply_as_published(self.book, step["batch"], self.mode, NOW)
         self.book = outcome.book
         parsed = {} if outcome.batch is None else {"parsed": batch_json(outcome.batch, self.era)}
         return _outcome("apply", outcome.failure) | parsed

@@ -6,7 +6,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import AceBook, Era, dumps
 from skg_bench.skillbook.ace.changes import Change, commit
 from skg_bench.skillbook.ace.effective import effective
-from skg_bench.skillbook.ace.engine import apply
+from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.upkeep import embed
 from tests.skillbook.ace.garbage import case
 from tests.skillbook.ace.play import MODES, NOW, Player, observed
@@ -25,7 +25,7 @@ def test_effective_changes_give_the_book_that_the_published_engine_gives(era: Er
         for step in random["steps"]:
             if step["op"] == "apply":
                 changes = effective(player.book, step["batch"], player.mode)
-                theirs = apply(player.book, step["batch"], player.mode, NOW).book
+                theirs = apply_as_published(player.book, step["batch"], player.mode, NOW).book
                 ours = commit(player.book, changes, NOW)
                 assert ours == theirs, random["uid"]
                 assert observed(dumps, ours) == observed(dumps, theirs), random["uid"]
@@ -46,8 +46,10 @@ def test_the_operations_before_a_failing_one_are_kept_and_garbage_is_dropped() -
 def test_what_a_failing_update_has_done_is_kept_without_its_time() -> None:
     ghost = {**ADD, "section": "harness"}
     ghost.pop("insight")
-    before = apply(AceBook("v2"), batch({**ghost, "skill_id": "h"}), "compat-v2", NOW).book
-    moved = apply(before, batch({"type": "UPDATE", "skill_id": "h", "issue": "new"}), "compat-v2", NOW).book
+    before = apply_as_published(AceBook("v2"), batch({**ghost, "skill_id": "h"}), "compat-v2", NOW).book
+    moved = apply_as_published(
+        before, batch({"type": "UPDATE", "skill_id": "h", "issue": "new"}), "compat-v2", NOW
+    ).book
     assert moved.skills["h"] != before.skills["h"]
     player = Player("v2")
     player.load({
@@ -56,7 +58,7 @@ def test_what_a_failing_update_has_done_is_kept_without_its_time() -> None:
     })  # fmt: skip
     update = batch({"type": "UPDATE", "skill_id": "c", "issue": "new"}, ADD)
     assert effective(player.book, update, "compat-v2") == (Change("UPDATE", "c", {"issue": "new"}, touches=False),)
-    outcome = apply(player.book, update, "compat-v2", NOW)
+    outcome = apply_as_published(player.book, update, "compat-v2", NOW)
     assert outcome.failure is not None
     assert outcome.failure.type == "ValueError"
     assert outcome.book.skills["c"].updated_at == "then"
@@ -77,7 +79,7 @@ def test_an_update_drops_the_embedding_in_both_ways_and_a_tag_keeps_it() -> None
     changes = effective(before, batch(update, tag), "compat-v2")
     assert [dict(change.values) for change in changes] == [{"issue": "new"}, {"helpful_count": 1}]
     after = commit(before, changes, NOW)
-    assert after == apply(before, batch(update, tag), "compat-v2", NOW).book
+    assert after == apply_as_published(before, batch(update, tag), "compat-v2", NOW).book
     assert [skill.embedding for skill in after.skills.values()] == [None, (0.5, 1.0)]
 
 
@@ -91,7 +93,7 @@ def test_reasons_and_reflections_go_along() -> None:
 def test_nothing_is_left_of_a_batch_that_cannot_be_parsed(payload: object) -> None:
     before = book()
     assert effective(before, payload, "compat-v2") == ()
-    outcome = apply(before, payload, "compat-v2", NOW)
+    outcome = apply_as_published(before, payload, "compat-v2", NOW)
     assert outcome.book == before
     assert outcome.failure is not None
     assert outcome.failure.stage == "parse"
@@ -101,6 +103,6 @@ def test_a_mode_takes_books_of_its_format_only() -> None:
     with pytest.raises(UsageError, match="mode=compat-v1 applies batches to books of v1; this book is of v2"):
         effective(book(), batch(), "compat-v1")
     with pytest.raises(UsageError, match="mode=compat-v2 applies batches to books of v2; this book is of v1"):
-        apply(book("v1"), batch(), MODES["v2"], NOW)
+        apply_as_published(book("v1"), batch(), MODES["v2"], NOW)
     with pytest.raises(UsageError, match="mode=compat; valid: compat-v1, compat-v09, compat-v2"):
-        apply(book("v1"), batch(), "compat", NOW)  # type: ignore[arg-type]
+        apply_as_published(book("v1"), batch(), "compat", NOW)  # type: ignore[arg-type]

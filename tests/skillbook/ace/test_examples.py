@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.ace import AceBook, apply, loads, strict
+from skg_bench.skillbook.ace import AceBook, apply_as_published, loads, strict
 from skg_bench.skillbook.ace.book import InsightSkill
 
 EXAMPLES: dict[str, Any] = json.loads((Path(__file__).parents[2] / "golden" / "operations.json").read_text("utf-8"))
@@ -77,7 +77,7 @@ def test_a_batch_is_several_operations_and_all_or_none_of_them_count() -> None:
     with pytest.raises(UsageError, match="context-00077"):
         strict(BOOK, {"reasoning": "", "operations": [*operations, unknown]}, "<NOW>")
     blank = {**EXAMPLES["ADD"], "issue": " "}
-    outcome = apply(BOOK, {"reasoning": "", "operations": [*operations, blank]}, "compat-v2", "")
+    outcome = apply_as_published(BOOK, {"reasoning": "", "operations": [*operations, blank]}, "compat-v2", "")
     assert outcome.failure is not None
     assert "context-00004" in outcome.book.skills  # the published engine has no way back
 

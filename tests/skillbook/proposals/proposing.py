@@ -6,7 +6,7 @@ from typing import Any
 from skg_bench.core.batch import ADD, OPERATIONS, TAG
 from skg_bench.core.content import Content
 from skg_bench.core.types import RATINGS
-from skg_bench.skillbook.proposals import Admitted, Batches, Limits, Proposed, admitted
+from skg_bench.skillbook.proposals import Admitted, Batches, Limits, Proposed, admitted_operations
 from skg_bench.skillbook.skillbook import Operation, Skill
 
 LIMITS = Limits(adds=2, removes=1, tags=3, ratings=1, characters=200, operations=8)
@@ -50,7 +50,7 @@ def propose(
     *operations: Any, batches: Batches = "v1", limits: Limits = LIMITS, used: Collection[int] = (0,),
     book: Sequence[Skill] = BOOK,
 ) -> Admitted:  # fmt: skip
-    return admitted({"reasoning": "r", "operations": list(operations)}, book, used, limits, batches)
+    return admitted_operations({"reasoning": "r", "operations": list(operations)}, book, used, limits, batches)
 
 
 def refusals(verdict: Admitted) -> list[tuple[int, str]]:

@@ -15,7 +15,7 @@ from skg_bench.skillbook.proposals import (
     Limits,
     Proposed,
     Refused,
-    admitted,
+    admitted_operations,
     listed,
     refusals_of,
 )
@@ -132,7 +132,7 @@ def test_what_just_keeps_within_a_limit_is_admitted(operation: dict[str, Any], l
 @pytest.mark.parametrize("batches", ["v1", "compat-v1"])
 def test_a_frozen_skillbook_takes_ratings_alone_and_says_of_each_other_operation_that_it_is(batches: Batches) -> None:
     batch = {"operations": [add(), tag("math-00001"), update("math-00001", "Split sums."), remove("context-00005")]}
-    verdict = admitted(batch, BOOK, [0], LIMITS, batches, frozen=True)
+    verdict = admitted_operations(batch, BOOK, [0], LIMITS, batches, frozen=True)
     assert verdict.operations == (Proposed(TAG, 0, None, 0),)
     assert [(r.number, r.code) for r in verdict.refusals] == [(1, "frozen"), (3, "frozen"), (4, "frozen")]
 
@@ -212,13 +212,13 @@ def test_a_malformed_operation_refuses_the_whole_batch(operation: Any, reason: s
     {"operations": [], "reasoning": 3}, {"operations": [10**5000]}, {"operations": [None]},
 ])  # fmt: skip
 def test_what_is_no_batch_is_refused_whole(batch: Any, batches: Batches) -> None:
-    verdict = admitted(batch, BOOK, (0,), LIMITS, batches)
+    verdict = admitted_operations(batch, BOOK, (0,), LIMITS, batches)
     assert (verdict.operations, refusals(verdict)) == ((), [(0, "invalid")])
 
 
 def test_a_batch_without_operations_changes_nothing_and_is_no_refusal() -> None:
     assert propose() == Admitted((), ())
-    assert admitted({"operations": [], "reasoning": None}, BOOK, (), LIMITS, "v2") == Admitted((), ())
+    assert admitted_operations({"operations": [], "reasoning": None}, BOOK, (), LIMITS, "v2") == Admitted((), ())
 
 
 def test_a_kind_of_batches_that_does_not_exist_is_an_error() -> None:

@@ -14,11 +14,11 @@ from skg_bench.core.batch import ADD
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import COUNTERS, AceBook, Era, Mode, to_dict
-from skg_bench.skillbook.ace.changes import SAYS
-from skg_bench.skillbook.ace.engine import apply as apply_as_published
+from skg_bench.skillbook.ace.changes import SETTABLE
+from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.strict import strict
 from skg_bench.skillbook.conversion import to_ace
-from skg_bench.skillbook.proposals import Admitted, Batches, admitted
+from skg_bench.skillbook.proposals import Admitted, Batches, admitted_operations
 from skg_bench.skillbook.skillbook import Skillbook, apply
 from tests.skillbook.ace.garbage import Dice
 from tests.skillbook.ace.play import NOW
@@ -78,7 +78,7 @@ def document(book: Skillbook, era: Era) -> AceBook:
 
 def contents(book: AceBook) -> dict[str, dict[str, Any]]:
     """What each skill says, its counters, and whether it is active."""
-    names = (*SAYS[book.era], *COUNTERS[book.era], "section", "active", "status")
+    names = (*SETTABLE[book.era], *COUNTERS[book.era], "section", "active", "status")
     entries: Mapping[str, Mapping[str, Any]] = to_dict(book)["skills"]
     return {
         key: {name: entry[name] for name in names if name in entry and name not in APART}
@@ -93,7 +93,7 @@ def is_removed(entry: Mapping[str, Any]) -> bool:
 def compared(batch: Any, batches: Batches, mode: Mode, era: Era) -> Counter[str]:
     """Compare what is not among the refusals; how many skills of each sort that were."""
     book, counts = book_of(era), Counter[str]()
-    verdict = admitted(batch, book.skills, range(4), NO_LIMITS, batches)
+    verdict = admitted_operations(batch, book.skills, range(4), NO_LIMITS, batches)
     before = contents(document(book, era))
     theirs = contents(apply_as_published(document(book, era), batch, mode, NOW).book)
     entries = list(contents(document(after(book, verdict), era)).values())
@@ -174,7 +174,7 @@ def test_any_sound_batch_has_the_published_outcome(batches: Batches, mode: Mode,
 def test_strict_batches_have_the_outcome_of_the_strict_algebra(batches: Batches, era: Era, data: st.DataObject) -> None:
     items = data.draw(st.lists(operations(era), max_size=5))
     book = book_of(era)
-    verdict = admitted({"operations": items}, book.skills, range(4), NO_LIMITS, batches)
+    verdict = admitted_operations({"operations": items}, book.skills, range(4), NO_LIMITS, batches)
     numbers = {refusal.number for refusal in verdict.refusals}
     if 0 in numbers:
         event("refused whole")
@@ -306,7 +306,7 @@ def test_what_a_published_engine_drops_is_listed() -> None:
     None, [], "text", {}, {"operations": 3}, {"operations": [{"type": "BURN"}]}, {"operations": [{"section": "s"}]},
 ])  # fmt: skip
 def test_a_batch_that_a_published_engine_cannot_read_is_refused_whole(batch: Any, batches: Batches) -> None:
-    verdict = admitted(batch, BOOK, (0,), LIMITS, batches)
+    verdict = admitted_operations(batch, BOOK, (0,), LIMITS, batches)
     assert (verdict.operations, refusals(verdict)) == ((), [(0, "invalid")])
 
 
