@@ -19,7 +19,7 @@ _TURN = [
 ]  # fmt: skip
 _WORTHS = ("worth", "worth_fresh", "worth_book", "worth_best")
 _SERVED = {"silent": 2, "prompted": 1}  # codes of the page; 0: the generic question
-NO_PURCHASES: Mapping[str, list[Any]] = {}
+NO_COLUMNS: Mapping[str, list[Any]] = {}
 Columns = Mapping[str, list[Any]]
 
 
@@ -45,9 +45,9 @@ def purchases(
     return {
         user: _packed(
             {**turns[user], "clock": local_times(run, turns[user]["time"])},
-            updates.get(user, NO_PURCHASES),
-            feedback.get(user, NO_PURCHASES),
-            jobs.get(user, NO_PURCHASES),
+            updates.get(user, NO_COLUMNS),
+            feedback.get(user, NO_COLUMNS),
+            jobs.get(user, NO_COLUMNS),
             {other: by_arm[user]["outcome"] for other, by_arm in ended.items() if user in by_arm},
             cap,
         )

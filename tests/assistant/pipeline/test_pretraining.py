@@ -191,10 +191,8 @@ def test_a_pooled_arm_is_not_run_without_its_pool() -> None:
 @each
 def test_a_scorer_that_is_saved_and_loaded_scores_the_same_bits(recipe: Any, tmp_path: Path) -> None:
     made = plan()
-    training, names = (
-        ratings_of_pool(made.arms[0], 6, Pool(setting_of(made)).simulate),
-        components(made.arms[0]).signals.names,
-    )
+    training = ratings_of_pool(made.arms[0], 6, Pool(setting_of(made)).simulate)
+    names = components(made.arms[0]).signals.names
     scorer = recipe.fit(recipe.start(1, names), np.zeros(1, np.int64), training)
     save_scorer(tmp_path / "model.json", scorer, names, len(training.label))
     again = load_scorer(tmp_path / "model.json", recipe, names)
