@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from skg_bench.analysis.comparison.claims import Line, claim_lines
+from skg_bench.analysis.comparison.claims import HELD, Line, claim_lines
 from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app import blocks
 from skg_bench.app.claim_inputs import by_id, refusals
@@ -15,7 +15,7 @@ from skg_bench.core.paths import DATA
 
 FORMATS = ("table", "markdown", "json")
 CLAIM_HEADINGS = ("id", "claimed", "measured", "verdict", "carried by")
-_STATES = ("measured", "built so", "configured", "refused", "outside", "open")
+_STATES = ("measured", *HELD, "refused", "outside", "open")
 
 
 def show_claims(ids: Sequence[str], form: str, *, only_open: bool) -> None:

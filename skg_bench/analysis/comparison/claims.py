@@ -1,9 +1,10 @@
 """Claims of the sources, what carries each, and what was found. `skg-bench claims` prints it.
 
-`data/claims.yaml` lists every statement by id. Three words say what carries one:
+`data/claims.yaml` lists every statement by id. Four words say what carries one:
 
 * *built so*: the code is made so, a contract; `by` links to the assertions, tests that carry the id by
   `@pytest.mark.req("K14")`.
+* *built in the compatibility modes*: only the published formats and engines of ACE have it, bug for bug; no run does.
 * *configured*: a constant or a choice of this project makes it so, with the same links.
 * *measured*: an experiment found it so or not, in a file of findings (`findings.py`) that is not refused.
 
@@ -23,7 +24,7 @@ from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import DATA
 
 CLAIM_KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
-HELD = ("built so", "configured")
+HELD = ("built so", "built in the compatibility modes", "configured")
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Claim:
     def __post_init__(self) -> None:
         if (self.held is None) != (not self.by) or self.held not in (None, *HELD):
             raise UsageError(
-                f"{self.id}: held={self.held!r} by {len(self.by)} assertions; valid are {' and '.join(HELD)} with at "
+                f"{self.id}: held={self.held!r} by {len(self.by)} assertions; valid are {', '.join(HELD)} with at "
                 "least one assertion in `by`, or neither"
             )
 
@@ -97,8 +98,8 @@ class Line:
 
     @property
     def state(self) -> str:
-        """One of: measured (an experiment gave a verdict), built so, configured, refused (its findings do not count),
-        outside, open.
+        """One of: measured (an experiment gave a verdict), a word of HELD, refused (its findings do not count), outside
+        or open.
         """
         if self.findings:
             return "measured"

@@ -60,7 +60,10 @@ def parsed_json(text: str, where: str) -> Any:
 
 def abridged(value: Any) -> str:
     """The value for a message, cut where it is long."""
-    text = ascii(value)
+    try:
+        text = ascii(value)
+    except (RecursionError, ValueError):  # nested deeply, or a number of more digits than Python prints
+        return f"a value of type {type(value).__name__} that is too large to show"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from skg_bench.skillbook.ace.book import AceBook, KeepDecision
 from skg_bench.skillbook.ace.draft import Draft
-from skg_bench.skillbook.ace.engine import ERRORS, AceFailure
+from skg_bench.skillbook.ace.failures import ERRORS, AceFailure, holds_garbage
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "MERGE": {"source_ids": [], "merged_content": "", "keep_id": "", "reasoning": ""},
@@ -14,6 +14,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "KEEP": {"skill_ids": [], "differentiation": "", "reasoning": ""},
     "UPDATE": {"skill_id": "", "new_content": "", "reasoning": ""},
 }
+_KINDS = {"type": str} | {name: type(value) for values in DEFAULTS.values() for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,19 @@ def consolidate(book: AceBook, payload: Any, now: str) -> Consolidation:
         for operation in operations:
             _STEPS[operation["type"]](draft, operation)
     except ERRORS as error:
+        if _is_whole(payload) and not holds_garbage(book):
+            raise
         return Consolidation(draft.book, len(operations), AceFailure("consolidate", type(error).__name__))
     return Consolidation(draft.book, len(operations))
+
+
+def _is_whole(payload: Any) -> bool:
+    """Is it a list of operations whose fields are texts, and lists of texts where lists belong?"""
+    items = [item for item in payload if isinstance(item, dict)] if isinstance(payload, list) else []
+    pairs = [(item[name], kind) for item in items for name, kind in _KINDS.items() if name in item]
+    return all(isinstance(value, kind) for value, kind in pairs) and all(
+        isinstance(key, str) for value, _ in pairs if isinstance(value, list) for key in value
+    )
 
 
 def _parsed(payload: Any) -> list[dict[str, Any]]:

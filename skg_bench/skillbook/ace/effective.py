@@ -10,8 +10,9 @@ from typing import Any
 from skg_bench.skillbook.ace.book import COUNTERS, SKILL_OF, AceBook, AceSkill, Era, Json, Mode
 from skg_bench.skillbook.ace.changes import SETTABLE, SOURCES, Change, ChangeType
 from skg_bench.skillbook.ace.draft import Draft
-from skg_bench.skillbook.ace.engine import ERRORS, check_era, perform
-from skg_bench.skillbook.ace.operations import AceOperation, batch_of
+from skg_bench.skillbook.ace.engine import check_era, perform
+from skg_bench.skillbook.ace.failures import ERRORS, holds_garbage
+from skg_bench.skillbook.ace.operations import AceOperation, batch_of, printed_batch
 from skg_bench.skillbook.ace.provenance import Provenance
 
 _NO_TIME = "\x00"  # begins times that no book holds; one for each operation tells which of them touched a skill
@@ -21,12 +22,14 @@ def effective(book: AceBook, batch: Any, mode: Mode) -> tuple[Change, ...]:
     """The changes with the outcome that the published engine of `mode` has for a batch of parsed JSON: `commit` of them
     gives the book that `apply_as_published` gives.
 
-    Raises UsageError for a book of another format than the mode's.
+    Raises UsageError for a book of another format than the mode's, and any mistake of ours.
     """
     era = check_era(book, mode)
     try:
         operations = batch_of(batch, era).operations
     except ERRORS:
+        if not holds_garbage(book, batch):
+            raise
         return ()  # nothing of a batch that cannot be parsed is applied
     draft, changes = Draft(book, ""), list[Change]()
     for i, operation in enumerate(operations):
@@ -36,6 +39,8 @@ def effective(book: AceBook, batch: Any, mode: Mode) -> tuple[Change, ...]:
         try:
             perform(draft, operation)
         except ERRORS:
+            if not holds_garbage(book, printed_batch(operations, era)):
+                raise
             whole = False
         if operation.type == "ADD":
             changes += _added(draft, operation, count) if whole else [Change("SKIP")] * (draft.next_id - number)

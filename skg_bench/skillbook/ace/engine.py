@@ -11,20 +11,10 @@ from typing import Any
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import AceBook, CounterSkill, Era, InsightSkill, Mode, PlainSkill, era_of
 from skg_bench.skillbook.ace.draft import Draft
-from skg_bench.skillbook.ace.operations import TAGS, AceBatch, AceOperation, batch_of
+from skg_bench.skillbook.ace.failures import ERRORS, AceFailure, holds_garbage
+from skg_bench.skillbook.ace.operations import TAGS, AceBatch, AceOperation, batch_of, printed_batch
 from skg_bench.skillbook.ace.provenance import merged_provenance, sources_of, text_or_none
 from skg_bench.skillbook.ace.words import SECTIONS, keywords_of, required, section_of
-
-# What garbage raises in Python; anything else is a mistake of ours and not caught.
-ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-
-
-@dataclass(frozen=True, slots=True)
-class AceFailure:
-    """Place where the published package stops, and the class of its error."""
-
-    stage: str  # load, parse, apply, or the name of another step
-    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +29,14 @@ class AceOutcome:
 def apply_as_published(book: AceBook, payload: Any, mode: Mode, now: str) -> AceOutcome:
     """Parse and apply a batch of parsed JSON. `now` is the time that touched skills get.
 
-    Raises UsageError for a book of another format than the mode's.
+    Raises UsageError for a book of another format than the mode's; an error over what is whole is a mistake of ours.
     """
     era = check_era(book, mode)
     try:
         batch = batch_of(payload, era)
     except ERRORS as error:
+        if not holds_garbage(book, payload):
+            raise
         return AceOutcome(book, None, AceFailure("parse", type(error).__name__))
     after, failure = apply_operations(book, batch.operations, mode, now)
     return AceOutcome(after, batch, failure)
@@ -56,13 +48,14 @@ def apply_operations(
     """Apply operations that are built already; the book as far as they came."""
     check_era(book, mode)
     draft = Draft(book, now)
-    failure = None
     try:
         for operation in operations:
             perform(draft, operation)
     except ERRORS as error:
-        failure = AceFailure("apply", type(error).__name__)
-    return draft.book, failure
+        if not holds_garbage(book, printed_batch(operations, book.era)):
+            raise
+        return draft.book, AceFailure("apply", type(error).__name__)
+    return draft.book, None
 
 
 def check_era(book: AceBook, mode: Mode) -> Era:

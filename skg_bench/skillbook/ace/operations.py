@@ -120,6 +120,17 @@ def batch_json(batch: AceBatch, era: Era) -> Json:
     return {"reasoning": batch.reasoning, "operations": [to_json(operation, era) for operation in batch.operations]}
 
 
+def printed_batch(operations: Iterable[AceOperation], era: Era) -> Json:
+    """The operations alone as a batch; None in place of one that cannot be printed, as it was built of anything."""
+    items: list[Json | None] = []
+    for operation in operations:
+        try:
+            items.append(to_json(operation, era))
+        except (AttributeError, TypeError, ValueError):
+            items.append(None)
+    return {"operations": items}
+
+
 def _origin(payload: Mapping[str, Any]) -> Json:
     """Origin of an operation; numbers are read where they can be, the rest counts for nothing."""
     source = payload.get("insight_source")

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from skg_bench.skillbook.ace.book import AceBook, Vector
 from skg_bench.skillbook.ace.draft import Draft
-from skg_bench.skillbook.ace.engine import ERRORS, AceFailure, add_insight, perform
-from skg_bench.skillbook.ace.operations import AceOperation
+from skg_bench.skillbook.ace.engine import add_insight, perform
+from skg_bench.skillbook.ace.failures import ERRORS, AceFailure, holds_garbage
+from skg_bench.skillbook.ace.operations import AceOperation, printed_batch
 
 Upkept = tuple[AceBook, AceFailure | None]  # after a failure, the book as far as the work came
 
@@ -37,6 +38,8 @@ def _done(book: AceBook, now: str, name: str, work: Callable[[Draft], None]) -> 
     try:
         work(draft)
     except ERRORS as error:
+        if not holds_garbage(book):
+            raise
         return draft.book, AceFailure(name, type(error).__name__)
     return draft.book, None
 
@@ -69,5 +72,7 @@ def commit_child(
                 named = operation.skill_id
                 perform(draft, replace(operation, skill_id=None if named is None else ids.get(named, named)))
     except ERRORS as error:
+        if not holds_garbage(book, printed_batch(operations, book.era)):
+            raise
         return book, {}, AceFailure("commit_child", type(error).__name__)
     return draft.book, ids, None

@@ -14,7 +14,8 @@ from skg_bench.skillbook.ace.book import AceBook, Era, InsightSkill, Mode
 from skg_bench.skillbook.ace.changes import Change
 from skg_bench.skillbook.ace.checks import AceLimits, a_list, abridged, an_object
 from skg_bench.skillbook.ace.effective import effective
-from skg_bench.skillbook.ace.engine import ERRORS, apply_as_published
+from skg_bench.skillbook.ace.engine import apply_as_published
+from skg_bench.skillbook.ace.failures import ERRORS, holds_garbage
 from skg_bench.skillbook.ace.operations import TAGS, TYPES, batch_of
 from skg_bench.skillbook.ace.strict import change_of
 from skg_bench.skillbook.conversion import between
@@ -62,10 +63,13 @@ def steps_of(
         else:
             batch_of({"operations": read}, book.era)  # raises before anything is applied, as there
             steps = _as_published(read, book, mode)
-    except (UsageError, *ERRORS) as error:
+    except UsageError as error:
         code: Code = "unknown skill" if isinstance(error, _UnknownSkillError) else "invalid"
-        words = str(error) if isinstance(error, UsageError) else f"reading it fails with {type(error).__name__}"
-        return (), (Refused(0, "", "", reason_of(code, words)),)
+        return (), (Refused(0, "", "", reason_of(code, str(error))),)
+    except ERRORS as error:
+        if not holds_garbage(book, batch):
+            raise
+        return (), (Refused(0, "", "", reason_of("invalid", f"reading it fails with {type(error).__name__}")),)
     reason = reason_of("too many operations", f"{len(items):,}, of which the first {len(read):,} are read")
     return steps, (Refused(len(read) + 1, "", "", reason),) if len(read) < len(items) else ()
 

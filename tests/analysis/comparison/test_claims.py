@@ -126,7 +126,8 @@ def test_every_linked_assertion_exists_and_says_that_it_proves_the_claim() -> No
 def test_what_a_claim_is_held_by_is_one_of_two_words_and_an_assertion() -> None:
     for wrong in ({"held": "tested", "by": ["a"]}, {"held": "built so"}, {"by": ["a"]}):
         with pytest.raises(
-            UsageError, match=r"K01: held=.*valid are built so and configured with at least one assertion"
+            UsageError,
+            match=r"K01: held=.*valid are built so, built in .*, configured with at least one assertion",
         ):
             Claim("K01", "a source", "A statement.", "T", **wrong)
 

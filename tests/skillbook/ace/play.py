@@ -9,7 +9,8 @@ from skg_bench.skillbook.ace import rendering, upkeep
 from skg_bench.skillbook.ace.attach import attach, reflection_of
 from skg_bench.skillbook.ace.book import AceBook, Era, Mode, dumps, to_dict
 from skg_bench.skillbook.ace.consolidation import consolidate
-from skg_bench.skillbook.ace.engine import ERRORS, AceFailure, apply_as_published, apply_operations
+from skg_bench.skillbook.ace.engine import apply_as_published, apply_operations
+from skg_bench.skillbook.ace.failures import ERRORS, AceFailure
 from skg_bench.skillbook.ace.loading import published_loads
 from skg_bench.skillbook.ace.operations import batch_json, batch_of, built, operation_of, to_json
 from skg_bench.skillbook.ace.similarity import THRESHOLD, retrieve, similar_pairs
@@ -19,6 +20,7 @@ NOW = "<NOW>"
 CASES = Path(__file__).parents[2] / "oracles" / "ace"
 MODES: dict[Era, Mode] = {"v1": "compat-v1", "v09": "compat-v09", "v2": "compat-v2"}
 Case = dict[str, Any]
+TELL = ("apply", "consolidate", "mark_used", "purge", "soft_remove")  # steps that return failures of the package
 
 
 def cases(file: str = "cases.jsonl") -> list[Case]:
@@ -44,10 +46,15 @@ class Player:
 
     def step(self, step: Case) -> Case:
         name = step["op"]
+        if name in TELL:
+            return self._done(step)
         try:
-            outcome: Case = getattr(self, f"do_{name}")(step)
+            return self._done(step)
         except (*ERRORS, RuntimeError) as error:
             return {"error": {"stage": name, "type": type(error).__name__}}
+
+    def _done(self, step: Case) -> Case:
+        outcome: Case = getattr(self, f"do_{step['op']}")(step)
         return outcome
 
     def do_apply(self, step: Case) -> Case:
