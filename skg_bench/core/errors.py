@@ -1,8 +1,6 @@
 """The one error a user is meant to read: it names the value, what is valid, and what to do."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -27,13 +25,21 @@ class RowError(UsageError):
         return self if self.component else RowError(self.row, self.what, f"{made.__module__}.{made.__qualname__}")
 
 
-@contextmanager
-def naming(component: object) -> Iterator[None]:
+class naming:  # noqa: N801  read as a word: with naming(component)
     """Names this component for what goes wrong for a row in the block."""
-    try:
-        yield
-    except RowError as error:
-        raise error.by(component) from error
+
+    __slots__ = ("_component",)
+
+    def __init__(self, component: object) -> None:
+        self._component = component
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """The fault, if it is one of a row, with the component's name."""
+        if isinstance(error, RowError):
+            raise error.by(self._component) from error
 
 
 def install_hint(extra: str) -> str:

@@ -68,9 +68,16 @@ class KnownFeedback:
         return self if ratings.all() else self.rows(ratings)
 
 
+_NOTHING = np.zeros(0, np.int32), np.zeros(0, np.int64)
+for _column in _NOTHING:
+    _column.setflags(write=False)
+SILENCE = Feedback(_NOTHING[1], _NOTHING[0], _NOTHING[0], _NOTHING[1])
+"""Nobody says anything."""
+
+
 def feedback_rows(kind: int, value: I32, delay: I64 | None = None) -> Feedback:
     """Rows of one kind from what each user says, `[B]`, -1: nothing; `delay` `[B]`, None: all of it at once."""
-    row = np.flatnonzero(value >= 0)
+    row = (value >= 0).nonzero()[0]
     late = np.zeros(len(row), np.int64) if delay is None else delay[row]
     return Feedback(row, np.full(len(row), kind, np.int32), value[row].astype(np.int32), late)
 

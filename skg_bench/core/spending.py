@@ -36,13 +36,14 @@ def reporter(keep: Callable[[Jobs], None]) -> Callable[[Jobs], None]:
 
 
 def _check(where: str, spent: Any, names: tuple[str, ...], row: Any) -> None:
+    n = len(row)
     for name in names:
         column = np.asarray(getattr(spent, name))
-        if column.shape != (len(row),):
-            raise RowError(0, f"gave {where}{name} of the shape {column.shape}; valid is [{len(row)}]")
+        if column.shape != (n,):
+            raise RowError(0, f"gave {where}{name} of the shape {column.shape}; valid is [{n}]")
         if column.dtype.kind not in "iuf":
             raise RowError(0, f"gave {where}{name} of the type {column.dtype}; valid are numbers")
-        if column.size and not (column.min() >= 0 and column.max() <= _MOST):  # NaN is neither
+        if n and not (np.minimum.reduce(column) >= 0 and np.maximum.reduce(column) <= _MOST):  # NaN is neither
             at = int(np.flatnonzero(~((column >= 0) & (column <= _MOST)))[0])
             raise RowError(
                 int(row[at]),

@@ -12,6 +12,8 @@ def later_tags(known: KnownFeedback, before: int, books: Skillbooks) -> KnownFee
     """TAGs for turns earlier than `before`, with `value` as `Batch.rating`: ratings of skills, and those
     that no longer count. What a skill does not have is not taken back: its counters began anew with another answer.
     """
+    if not len(known.row):
+        return known
     back = (known.kind == RETRACTED) & (known.skill >= 0) & (known.turn < before)
     if not back.any():
         return known.ratings(before)

@@ -64,13 +64,13 @@ class Budget:
         renewed, gone = (batch.op == UPDATE) & stores(batch), batch.op == REMOVE
         stays[batch.row[renewed], batch.skill[renewed]] = True
         free[batch.row[renewed], batch.skill[renewed]] = False
-        hit = np.flatnonzero(seen.hit)
+        hit = seen.hit.nonzero()[0]
         free[hit, seen.skill[hit]] = False
         for which in (stays, free):
             which[batch.row[gone], batch.skill[gone]] = False
         added = np.bincount(batch.row[batch.op == ADD], minlength=len(stays))
         excess = stays.sum(axis=1) + added - self.capacity
-        rows = np.flatnonzero(excess > 0)
+        rows = (excess > 0).nonzero()[0]
         if not len(rows):
             return state, batch
         keys = (*self._keys(books, rows), ~free[rows])  # the last one counts most

@@ -38,7 +38,7 @@ class Everything:
     ) -> tuple[None, Batch]:
         """TAGs for uses and ratings, ADD or UPDATE for every answer of the LLM."""
         later = later_tags(known, seen.turn, books)
-        hit, new = np.flatnonzero(seen.hit), np.flatnonzero(~seen.hit)
+        hit, new = seen.hit.nonzero()[0], (~seen.hit).nonzero()[0]
         same = (books.example[new] == seen.text[new, None]) & (
             np.arange(books.example.shape[1]) < books.n_examples[new, None]
         )

@@ -35,8 +35,8 @@ class RightAnswers:
         """TAG each use; ADD or UPDATE the skill of the request type after a right answer of the LLM."""
         if seen.truth is None:
             raise ValueError("curator=oracle needs the truth of the turn")
-        hit = np.flatnonzero(seen.hit)
-        new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
+        hit = seen.hit.nonzero()[0]
+        new = (~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0)).nonzero()[0]
         kind = seen.truth.type[new]
         named = (books.name[new] == kind[:, None]) & (np.arange(books.name.shape[1]) < books.n_skills[new, None])
         again = named.any(axis=1)

@@ -111,7 +111,7 @@ class Reflective:
         made = _together([tags, self._added(study, shelf), self._reworded(study, tags, gone, shelf), gone])
         made.batch.about[:] = study.turn[made.job]
         if seen.tags_only is not None:
-            may = np.flatnonzero((made.batch.op == TAG) | ~seen.tags_only[made.batch.row])
+            may = ((made.batch.op == TAG) | ~seen.tags_only[made.batch.row]).nonzero()[0]
             made = Made(part(made.batch, may), made.job[may])
         self._report(study, made, state)
         return state, joined(uses, made.batch)
@@ -129,7 +129,7 @@ class Reflective:
     def _tags(self, study: Study, known: KnownFeedback, state: CreditedTurns) -> Made:
         """Ratings taken back and given; to whom they were given is remembered in `state`."""
         job = study.of(known)
-        back, new = (np.flatnonzero((job >= 0) & (known.kind == kind)) for kind in (RETRACTED, RATING))
+        back, new = (((job >= 0) & (known.kind == kind)).nonzero()[0] for kind in (RETRACTED, RATING))
         earlier = state.skill[known.row[back], known.turn[back]]
         back, earlier = back[earlier >= 0], earlier[earlier >= 0]
         state.skill[known.row[back], known.turn[back]] = -1
@@ -146,7 +146,7 @@ class Reflective:
     def _credited(self, study: Study, job: I64, used: I32) -> I32:
         """Whom the reflector rates where `used` `[n]` was used."""
         credited = used.copy()
-        wrong = np.flatnonzero(study.u(_WRONG, job) < self.wrong_skill)
+        wrong = (study.u(_WRONG, job) < self.wrong_skill).nonzero()[0]
         row = study.row[job[wrong]]
         others = study.books.active[row] & (study.books.content[row] != 0)
         others[np.arange(len(wrong)), used[wrong]] = False
@@ -174,7 +174,7 @@ class Reflective:
         harmful = np.zeros(len(at), np.bool_)
         if self.remove_after is not None:
             harmful = (ok + partial + miss >= self.remove_after) & (miss - ok >= self.remove_margin)
-        gone = np.flatnonzero(harmful & books.active[row, skill])
+        gone = (harmful & books.active[row, skill]).nonzero()[0]
         removed = _blank(REMOVE, row[gone], _HARMFUL)
         removed.skill[:] = skill[gone]
         return Made(removed, tags.job[first[gone]])
@@ -184,7 +184,7 @@ class Reflective:
         seen, books = study.seen, study.books
         room = (books.active & (books.content != 0)).sum(axis=1) < self.most_skills
         wanted = (study.kind == OUTCOME) & (study.value == OVERRIDDEN) & room[study.row]
-        job = np.flatnonzero(wanted & (study.u(_ADDS) < self.adds))
+        job = (wanted & (study.u(_ADDS) < self.adds)).nonzero()[0]
         job = job[np.unique(study.row[job], return_index=True)[1]]
         row = study.row[job]
         batch = _blank(ADD, row, _ADDED)
@@ -216,7 +216,7 @@ class Reflective:
         flat, content = _flat(batch, books.active.shape[1]), books.content[batch.row, batch.skill]
         harmful = (batch.rating == _MISS) & books.active[batch.row, batch.skill] & (content != 0)
         harmful &= ~np.isin(flat, _flat(gone.batch, books.active.shape[1]))
-        at = np.flatnonzero(harmful & (study.u(_REWORDS, tags.job) < self.rewords))
+        at = (harmful & (study.u(_REWORDS, tags.job) < self.rewords)).nonzero()[0]
         at = at[np.unique(flat[at], return_index=True)[1]]
         reworded = _blank(UPDATE, batch.row[at], _REWORDED)
         if len(at):
@@ -268,7 +268,7 @@ def _flat(batch: Batch, width: int) -> I64:
 
 def _uses(seen: Observation) -> Batch:
     """A TAG for each skill that was served."""
-    row = np.flatnonzero(seen.hit & seen.asks)
+    row = (seen.hit & seen.asks).nonzero()[0]
     batch = _blank(TAG, row, _USED)
     batch.skill[:], batch.uses[:], batch.about[:] = seen.skill[row], 1, seen.turn
     return batch

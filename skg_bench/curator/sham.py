@@ -108,7 +108,7 @@ class Sham:
             state, batch = self._tossed(state, batch, seen)
         if self.says != "own":
             state, batch = self._saying(state, batch, seen)
-        captures = np.flatnonzero(stores(batch) & (batch.source >= 0))
+        captures = (stores(batch) & (batch.source >= 0)).nonzero()[0]
         if not len(captures):
             return state, batch
         row = batch.row[captures]
@@ -133,10 +133,10 @@ class Sham:
         """Batch with coins for ratings, and what coins gave taken back; and a memory of the coins of this turn."""
         coin, rating = wider(state.coin, seen.turn + 1, -1), batch.rating.copy()
         tags = (batch.op == TAG) & (batch.about >= 0)
-        back = np.flatnonzero(tags & (rating >= TAKEN_BACK))
+        back = (tags & (rating >= TAKEN_BACK)).nonzero()[0]
         earlier = coin[batch.row[back], batch.about[back]]
         rating[back] = np.where(earlier >= 0, TAKEN_BACK + earlier, rating[back])
-        given = np.flatnonzero(tags & (rating >= 0) & (rating < TAKEN_BACK))
+        given = (tags & (rating >= 0) & (rating < TAKEN_BACK)).nonzero()[0]
         row = batch.row[given]
         rating[given] = np.where(self._u(seen.event[row], _COINS + nth(row)) < 0.5, _OK, _MISS)
         coin[row, batch.about[given]] = rating[given]
@@ -146,7 +146,7 @@ class Sham:
         """Batch with any text, or with what the curator inside proposed for another skill of the user (nothing where
         that is its first proposal); and a memory of what it proposes now.
         """
-        at = np.flatnonzero(batch.content)
+        at = batch.content.nonzero()[0]
         if not len(at):
             return state, batch
         row, proposed = batch.row[at], batch.content[at]

@@ -67,9 +67,9 @@ class SKG:
     ) -> tuple[None, Batch]:
         """TAGs for uses and ratings, ADD or UPDATE for captures, REMOVE for what harms or fades."""
         later = later_tags(known, seen.turn, books)
-        hit = np.flatnonzero(seen.hit)
+        hit = seen.hit.nonzero()[0]
         name = reaction.name
-        captured = np.flatnonzero((reaction.code >= 0) & (reaction.code != _DECLINED))
+        captured = ((reaction.code >= 0) & (reaction.code != _DECLINED)).nonzero()[0]
         named = (books.name[captured] == name[captured, None]) & (
             np.arange(books.name.shape[1]) < books.n_skills[captured, None]
         )

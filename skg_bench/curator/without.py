@@ -68,7 +68,7 @@ class Without:
     ) -> tuple[Any, Batch]:
         """Operations of the curator inside, without the skill."""
         state, batch = self.curator.curate(seen, reaction, known, books, state)
-        captures = np.flatnonzero(stores(batch))
+        captures = stores(batch).nonzero()[0]
         if not len(captures):
             return state, batch
         row = batch.row[captures]
@@ -102,7 +102,7 @@ class Without:
 
     def _left_out(self, batch: Batch, books: Skillbooks) -> Batch:
         """The batch, which archives the skill where it adds it."""
-        add = np.flatnonzero(batch.op == ADD)
+        add = (batch.op == ADD).nonzero()[0]
         row = batch.row[add]
         row = row[books.n_skills[row] + nth(row) == self.skill]
         if not len(row):

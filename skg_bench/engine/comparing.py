@@ -31,7 +31,7 @@ class AgreementJudge:
         """The feedback with what the judge says in the place of what is true, and what each of the users with event
         keys `event` `[B]` pays; None: nothing was compared.
         """
-        rows = np.flatnonzero(given.kind == AGREES)
+        rows = (given.kind == AGREES).nonzero()[0]
         if not len(rows):
             return given, None
         user = given.row[rows]

@@ -12,6 +12,7 @@ from skg_bench.core.slots import Slots, doubled, put
 
 _NEVER = np.iinfo(np.int64).max
 _CONTEXT = "context."
+_NOTHING, _AT_NO_TIME = KnownFeedback(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS), NO_ROWS.astype(np.int64)
 
 
 class Pending:
@@ -52,9 +53,9 @@ class Pending:
 
         The context is zeros where none was given, and None where none ever was.
         """
-        users = np.flatnonzero(self._first[: len(now)] <= now)
+        users = (self._first[: len(now)] <= now).nonzero()[0]
         if not len(users):
-            return KnownFeedback(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS), NO_ROWS.astype(np.int64), None
+            return _NOTHING, _AT_NO_TIME, None
         known_at = self._columns["known_at"]
         at, slot = np.nonzero(known_at[users] <= now[users, None])
         row = users[at]

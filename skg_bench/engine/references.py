@@ -34,7 +34,7 @@ class References:
             if handle >= 0:
                 self._answers[row][reference] = handle
             out.append(f"Answer to {request!r} [answer {reference}]" if handle >= 0 else "")
-        if text is not None and (unjudged := np.flatnonzero((answer < 0) & (text >= 0))).size:
+        if text is not None and (unjudged := ((answer < 0) & (text >= 0)).nonzero()[0]).size:
             for row, words in zip(unjudged.tolist(), query.store.texts.read(text[unjudged]), strict=True):
                 out[row] = words
         return out
@@ -42,7 +42,7 @@ class References:
     def handles(self, query: Message, text: I32) -> I32:
         """The answers `[B]` to which texts `[B]` refer; -1: to none that this user was shown."""
         out = np.full(len(text), -1, np.int32)
-        rows = np.flatnonzero(text >= 0)
+        rows = (text >= 0).nonzero()[0]
         for row, words in zip(rows.tolist(), query.store.texts.read(text[rows]), strict=True):
             match = _REFERENCE.search(words)
             out[row] = self._answers[row].get(match[1], -1) if match else -1

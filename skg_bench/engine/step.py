@@ -274,12 +274,12 @@ def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> 
 
 
 def _check_given(state: CohortState, name: str, answer: I32, which: Bool) -> None:
-    if not len(rows := np.flatnonzero(which)):
+    if not len(rows := which.nonzero()[0]):
         return
     width, handle = state.given.shape[1], answer[rows]
     known = state.given[rows, np.clip(handle, 0, width - 1)] & (handle >= 0) & (handle < width)
     if not known.all():
-        row = int(rows[np.flatnonzero(~known)[0]])
+        row = int(rows[(~known).nonzero()[0][0]])
         raise RowError(
             row,
             f"Reply.{name} is {answer[row]}, and this user was given no such answer; valid are those of "

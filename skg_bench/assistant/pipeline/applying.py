@@ -21,6 +21,8 @@ def apply_batch(
     one skill; `added` `[B]`: skills that were added at this turn before, None: none.
     """
     table = state.table
+    if not len(batch.op):
+        return batch, Applied(query.time, last_skill, np.zeros(0, np.int64), table.version, table.hash)
     nameless = (batch.op == ADD) & (batch.name < 0)
     if nameless.any():
         batch = replace(batch, name=np.where(nameless, query.store.texts.names[-1], batch.name).astype(np.int32))
@@ -28,7 +30,7 @@ def apply_batch(
     given = batch.source >= 0
     born = np.where(given, state.time[source], query.time[batch.row])
     stored = Stored(born, np.where(given, state.answer[source], -1))
-    renews = np.flatnonzero((batch.op == UPDATE) & (batch.source == query.turn))
+    renews = ((batch.op == UPDATE) & (batch.source == query.turn)).nonzero()[0]
     row, at = batch.row[renews].astype(np.int64), np.minimum(batch.skill[renews], table.answer.shape[1] - 1)
     earlier = table.answer[row, at]  # before it is renewed
     stamp = Stamp(query.time, query.local, last_skill, query.number, added)

@@ -31,7 +31,7 @@ import numpy as np
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.core.assistant import GroundTruth
 from skg_bench.core.deciding import Candidates
-from skg_bench.core.grid import I32, Bool
+from skg_bench.core.grid import I32
 from skg_bench.core.types import Serving
 from skg_bench.core.world import NEAR, RIGHT
 
@@ -45,33 +45,33 @@ def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *,
     judge = truth.judge
     shortlist, combined, a = candidates.skill, candidates.combined, len(skill)
     active = table.active[:a]
-    row, s = np.divmod(np.flatnonzero(active), active.shape[1])  # np.nonzero takes longer
+    row, s = np.divmod(active.reshape(-1).nonzero()[0], active.shape[1])  # np.nonzero of both takes longer
     answer = table.answer[row, s]
     about = judge(row, answer, "rightly now") >= (RIGHT if serving == "stored" else NEAR)
     row, s, answer = row[about], s[about], answer[about]
-    if serving == "prompted":
-        holds = right = np.ones(len(row), np.bool_)
+    if serving == "prompted" or not len(row):
+        holds = right = row >= 0
     elif serving == "procedure":
         holds, right = (judge(row, answer, how) == RIGHT for how in ("run rightly", "run"))
     else:
         holds, right = (judge(row, answer, how) == RIGHT for how in ("rightly", "as given"))
     outgrown = _GENERALITY if serving == "procedure" else _STALENESS
 
-    def some(mask: Bool) -> Bool:
-        """Rows with such a skill."""
-        rows = np.zeros(a, np.bool_)
-        rows[row[mask]] = True
-        return rows
-
-    hit = skill >= 0
-    every, served = np.ones(len(row), np.bool_), skill[row] == s
+    hit, served = skill >= 0, skill[row] == s
     listed = shortlist[row] == s[:, None]
-    at_best = (listed & (combined[row] == combined.max(axis=1)[row, None])).any(axis=1)
-    fallback = np.where(some(every), np.where(some(holds), _WRONG_SOURCE, outgrown), _CAPTURE)
+    at_best = listed & (combined[row] == combined.max(axis=1)[row, None])
+    some = np.zeros((8, a), np.bool_)  # rows with such a skill
+    some[0, row] = True
+    for kind, mask in enumerate((holds, served, served & holds, right, right & served), 1):
+        some[kind, row[mask]] = True
+    for kind, places in ((6, listed), (7, at_best)):
+        some[kind, row[right & np.logical_or.reduce(places, axis=1)]] = True
+    about_it, holding, about_served, holding_served, right_one, right_served, right_listed, right_best = some
+    fallback = np.where(about_it, np.where(holding, _WRONG_SOURCE, outgrown), _CAPTURE)
     fallback[~truth.familiar if serving == "procedure" else truth.answerable == 0] = _NOVELTY
-    wrong_hit = np.where(some(served), np.where(some(served & holds), _WRONG_SOURCE, outgrown), _THRESHOLD)
-    missed = np.where(~hit & some(right & at_best), _THRESHOLD, _SCORE)
-    missed[~some(right & listed.any(axis=1))] = _ROUTING
-    cause = np.where(some(right), missed, np.where(hit, wrong_hit, fallback))
-    cause[some(right & served)] = _NONE
+    wrong_hit = np.where(about_served, np.where(holding_served, _WRONG_SOURCE, outgrown), _THRESHOLD)
+    missed = np.where(~hit & right_best, _THRESHOLD, _SCORE)
+    missed[~right_listed] = _ROUTING
+    cause = np.where(right_one, missed, np.where(hit, wrong_hit, fallback))
+    cause[right_served] = _NONE
     return cause.astype(np.int32)

@@ -1,6 +1,6 @@
 """Decisions on messages. Answering one message online is `decide` with B = 1."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -50,19 +50,16 @@ def decide(
         score = sigmoid(memory.scorer.score(features))
     combined = parts.signals.combine(shortlist.similarity, preference, score)
     combined[shortlist.skill < 0] = -1.0
-    ok = positions.ok + 0.5 * positions.partial
-    candidates = Candidates(shortlist.skill, shortlist.similarity, preference, score, combined, positions.uses, ok,
-                            positions.rated, memory.llm_turns, positions.miss)  # fmt: skip
-    spent = _Spent()
+    ok, rows, spent = positions.ok + 0.5 * positions.partial, np.arange(len(query.text)), _Spent()
+    known = (shortlist.skill, shortlist.similarity, preference, score, combined, positions.uses, ok, positions.rated,
+             memory.llm_turns, positions.miss)  # fmt: skip
+    shown = None
     if texts is not None:
-        rows, content = np.arange(len(query.text)), positions.at(books.content)
-        shown = Shown(rows, query.text, content, event, texts, spent.add)
-        share = stack.propensities(replace(candidates, shown=shown), memory.policies)
-    else:
-        share = stack.propensities(candidates, memory.policies)
+        shown = Shown(rows, query.text, positions.at(books.content), event, texts, spent.add)
+    share = stack.propensities(Candidates(*known, shown), memory.policies)
     place, propensity = sample(share, positions.at(books.lineage), event)
-    skill = np.where(place >= 0, shortlist.skill[np.arange(len(place)), np.maximum(place, 0)], -1).astype(np.int32)
-    decision = Decision(query.turn, candidates, place, propensity)
+    skill = np.where(place >= 0, shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
+    decision = Decision(query.turn, Candidates(*known), place, propensity)
     return Choice(shortlist, features, decision, skill, spent.total(len(place)))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Pipelines:
         self._stacks = {cut: stacked(arms, cut) for cut in sorted({cut for arm in arms for cut in arm.cuts})}
         self._first = self._stacks[0]
 
-    @property
+    @cached_property
     def sees_truth(self) -> bool:
         """Is one of them an oracle?"""
         return any(stack.shared.sees_truth for stack in self._stacks.values())
@@ -121,34 +122,35 @@ class Pipelines:
         truth = None
         if seen.right is not None and decided.truth is not None and state.stack.shared.curator.sees_truth:
             truth = replace(decided.truth, llm_right=~hit & seen.right)
+        turn_jobs = state.turn_jobs
+        reported: list[Jobs] = [] if turn_jobs is None else turn_jobs.reported
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
-            state.message[:n, : t + 1], choice.shortlist.skill,
+            state.message[:n, : t + 1], choice.shortlist.skill, reporter(reported.append),
         )  # fmt: skip
         offers = state.stack.offers(observed, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
         if state.stack.shared.named_by == "intent" and reaction.general is not None:
             reaction = replace(reaction, name=reaction.general)
-        turn_jobs = state.turn_jobs
         if turn_jobs is None:
-            updates, jobs = _learn_at_once(state, seen, observed, reaction, feedback)
+            updates, jobs = _learn_at_once(state, seen, observed, reaction, feedback, reported)
             ended: Sequence[tuple[Jobs, Course | None]] = () if jobs is None else [(jobs, None)]
         else:
             known_at = query.time[feedback.row] if seen.known_at is None else seen.known_at[place]
-            observed = replace(observed, report=reporter(turn_jobs.reported.append))
             InTime(state, query, turn_jobs).learn(observed, reaction, feedback, known_at)
             updates, ended = turn_jobs.applied, turn_jobs.ended
             jobs = joined_jobs([NO_JOBS, *turn_jobs.begun])
         batch = NO_OPERATIONS if not updates else merged(*(made for _, made, _ in updates))
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
 
-        storing = np.flatnonzero(stores(batch))
-        answering = storing[state.table.active[batch.row[storing], batch.skill[storing]]]
         captured = np.zeros(n, np.bool_)
-        captured[batch.row[answering]] = True
         state.last_skill[:n] = choice.skill
-        state.last_skill[batch.row[answering]] = batch.skill[answering]
+        if updates:
+            storing = stores(batch).nonzero()[0]
+            answering = storing[state.table.active[batch.row[storing], batch.skill[storing]]]
+            captured[batch.row[answering]] = True
+            state.last_skill[batch.row[answering]] = batch.skill[answering]
         state.llm_turns[:n] += ~hit
         _fit(state, t, captured)
         declined = state.stack.shared.decline_is_miss & (reaction.code == _DECLINED)
@@ -241,7 +243,8 @@ def _at_versions(jobs: Jobs, before: I32, after: I32) -> Jobs:
 
 
 def _nobody(n: int) -> Reaction:
-    return Reaction(np.full(n, -1, np.int32), np.full(n, -1, np.int32))
+    nothing = np.full(n, -1, np.int32)
+    return Reaction(nothing, nothing)
 
 
 def _compared(state: PipelineState, choice: Choice) -> I32 | None:
@@ -291,20 +294,19 @@ def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback
     """
     if seen.contexts is not None:
         n = len(seen.contexts.event)
-        rated = np.flatnonzero((known.kind == RATING) & (known.skill >= 0) & (place < n))
+        rated = ((known.kind == RATING) & (known.skill >= 0) & (place < n)).nonzero()[0]
         state.ratings.add_late(known.row[rated], known.value[rated], seen.contexts.rows(place[rated]))
     context, skill = seen.reply.context, state.decided.choice.skill
     if context is not None:
-        rated = np.flatnonzero((skill >= 0) & (seen.rating >= 0))
+        rated = ((skill >= 0) & (seen.rating >= 0)).nonzero()[0]
         state.ratings.add(rated, seen.rating[rated], context.rows(rated))
 
 
 def _learn_at_once(
-    state: PipelineState, seen: Experience, observed: Observation, reaction: Reaction, known: KnownFeedback
-) -> tuple[Sequence[tuple[int, Batch, Applied]], Jobs | None]:
-    """Applies the changes of the curators; returns them, and their jobs."""
-    reported: list[Jobs] = []
-    observed = replace(observed, report=reporter(reported.append))
+    state: PipelineState, seen: Experience, observed: Observation, reaction: Reaction, known: KnownFeedback,
+    reported: Sequence[Jobs],
+) -> tuple[Sequence[tuple[int, Batch, Applied]], Jobs | None]:  # fmt: skip
+    """Applies the changes of the curators; returns them, and their jobs, which they report meanwhile."""
     books, last = state.decided.books, state.decided.query.last_skill
     state.curators, batch = state.stack.curate(observed, reaction, known, books, state.curators)
     before = state.table.version[: len(observed.text)].copy() if reported else None

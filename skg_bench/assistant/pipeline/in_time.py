@@ -56,7 +56,7 @@ class InTime:
 
     def _write(self, ending: Ending) -> None:
         jobs, ops = ending.jobs, ending.ops
-        met = np.flatnonzero(self._jobs.writes[jobs.row] > jobs.writes)
+        met = (self._jobs.writes[jobs.row] > jobs.writes).nonzero()[0]
         counts = {name: np.zeros(len(jobs.row), np.int32) for name in COURSE_COUNTS}
         if len(met) and len(ops.op):
             ops, undo = self._settle(ending, met, counts)
@@ -212,7 +212,7 @@ def _spoken(known: KnownFeedback, heard: I64) -> tuple[I32, I32, I64]:
     order = np.lexsort((known.turn, known.row))
     row, turn = known.row[order], known.turn[order]
     first = np.concatenate([[True], (np.diff(row) != 0) | (np.diff(turn) != 0)])
-    moment = np.maximum.reduceat(heard[order], np.flatnonzero(first))
+    moment = np.maximum.reduceat(heard[order], first.nonzero()[0])
     row, turn = row[first], turn[first]
     order = np.lexsort((turn, moment, row))
     return row[order], turn[order], moment[order]
@@ -238,7 +238,7 @@ def _timed(reports: Jobs, took: I64, row: I64, timed_out: Bool, seen: Observatio
 
 def _with_counters(state: PipelineState, ops: Batch) -> tuple[Batch, I32]:
     """Batch without taking back ratings that are not there, and the users of these: another job may have written."""
-    back = np.flatnonzero((ops.op == TAG) & (ops.rating >= TAKEN_BACK))
+    back = ((ops.op == TAG) & (ops.rating >= TAKEN_BACK)).nonzero()[0]
     if not len(back):
         return ops, np.zeros(0, np.int32)
     row, skill, code, table = ops.row[back], ops.skill[back], ops.rating[back] - TAKEN_BACK, state.table

@@ -124,5 +124,7 @@ def relearns(stack: Stack, later: Sequence[Stack]) -> bool:
 
 def refit(parts: Components, scorer: Scorer, ratings: Ratings, due: Bool) -> tuple[Scorer, I64]:
     """The scorer in which those who are due have learned, and who of them had something to learn from."""
-    rows, training = ratings.take(np.flatnonzero(due))
+    rows = due.nonzero()[0]
+    if len(rows):
+        rows, training = ratings.take(rows)
     return parts.reranker.fit(scorer, rows, training) if len(rows) else scorer, rows

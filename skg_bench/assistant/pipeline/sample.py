@@ -16,10 +16,10 @@ def sample(share: F64, lineage: I64, event: U64) -> tuple[I32, F64]:
     Probabilities are rounded to float32: numpy's exp and log differ in the last place between CPU types.
     """
     action, rows = share.argmax(axis=1), np.arange(len(share))
-    if (share[rows, action] == 1.0).all():
+    if np.logical_and.reduce(share[rows, action] == 1.0):
         return (action - 1).astype(np.int32), np.ones(len(share))
     share = np.minimum(share, 1.0).astype(np.float32).astype(np.float64)
-    open_ = np.flatnonzero(share[rows, action] < 1.0)
+    open_ = (share[rows, action] < 1.0).nonzero()[0]
     if len(open_):
         item = np.concatenate([np.full((len(open_), 1), _FALLBACK), lineage[open_]], axis=1)
         base = fold(event[open_], int(Purpose.POLICY_ITEM))[:, None]

@@ -117,7 +117,7 @@ class Signals:
         for f, name in enumerate(names):
             out[f] = columns[name]
         out[:, positions.skill < 0] = 0.0
-        return np.moveaxis(snap(out, out=out), 0, 2)
+        return snap(out, out=out).transpose(1, 2, 0)
 
 
 @lru_cache(maxsize=8)
@@ -138,5 +138,4 @@ class Positions:
 
     def at(self, column: npt.NDArray[Width]) -> npt.NDArray[Width]:
         """Values of a `[B, S]` column at the shortlisted skills, `[B, K]`."""
-        values: npt.NDArray[Width] = column.reshape(-1).take(self.flat)
-        return values
+        return column.take(self.flat)

@@ -86,7 +86,7 @@ class Signs:
         skills did not serve is rated by nobody. `heard` remembers the outcomes.
         """
         acted, later = known.kind == OUTCOME, known.kind == SATISFACTION
-        if not (acted.any() or later.any()):
+        if not (len(known.row) and (acted | later).any()):
             return known, np.arange(len(known.row))
         heard.reach(int(known.turn.max()) + 1)
         did = known.rows(acted)

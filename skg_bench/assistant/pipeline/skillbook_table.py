@@ -77,6 +77,8 @@ class SkillbookTable:
 
     _texts: Texts
     _similarity: Similarity
+    _view: Skillbooks | None = None  # the last one; None: it would be of arrays that are no longer in use
+    OF_ONE_TURN = ("_view",)  # no checkpoint has it (runfolder/saving.py)
 
     def __init__(self, n_users: int) -> None:
         self.n_skills = np.zeros(n_users, np.int32)
@@ -98,11 +100,13 @@ class SkillbookTable:
         return self
 
     def view(self, n_users: int) -> Skillbooks:
-        """Read-only view of the first `n_users` books."""
-        views = {column: getattr(self, column)[:n_users] for column in _VIEWED}
-        for view in views.values():
-            view.flags.writeable = False
-        return Skillbooks(**views, starts=None)
+        """Read-only view of the first `n_users` books, which follows what is written into them."""
+        if self._view is None or len(self._view.n_skills) != n_users:
+            views = {column: getattr(self, column)[:n_users] for column in _VIEWED}
+            for view in views.values():
+                view.flags.writeable = False
+            self._view = Skillbooks(**views, starts=None)
+        return self._view
 
     def hindsight(self) -> None:
         """Lets the books be read at earlier times too, from now on; they may not change any more."""
@@ -127,6 +131,8 @@ class SkillbookTable:
 
     def _grow(self, skills: int, examples: int) -> None:
         width = self.active.shape[1]
+        if skills > width or examples > self.example.shape[1]:
+            self._view = None
         if skills > width:
             new = max(skills, width + width // 4 + 4)
             for column, (_, empty) in _SKILL_COLUMNS.items():

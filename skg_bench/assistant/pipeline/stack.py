@@ -64,9 +64,9 @@ class _Phase:
     """Rights to learn, for all turns between two at which an arm freezes; `[A]` each."""
 
     refits: Bool  # the scorer learns
-    tags_only: Bool  # the book is frozen, but ratings count
-    offers: Sequence[Bool]  # for each curator, its arms that make offers
-    curates: Sequence[Bool]  # for each curator, its arms that it curates
+    tags_only: Bool | None  # the book is frozen, but ratings count; None: of no arm
+    offers: Sequence[Bool | None]  # for each curator, its arms that make offers; None: all arms of the stack
+    curates: Sequence[Bool | None]  # for each curator, its arms that it curates, in the same way
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,10 @@ class Stack:
             has = [np.isin(np.arange(len(self.arms)), part.arms) for part in self.curators]
             learning = np.array([f is None for f in frozen])
             tagging = np.array([f != "all" for f in frozen])
-            self._phases[nth] = _Phase(learns, tags_only, [h & learning for h in has], [h & tagging for h in has])
+            self._phases[nth] = _Phase(
+                learns, tags_only if tags_only.any() else None,
+                [_unless_all(h & learning) for h in has], [_unless_all(h & tagging) for h in has],
+            )  # fmt: skip
         return self._phases[nth]
 
     # -------------------------------------------------------------------------------------------- policies
@@ -164,8 +167,8 @@ class Stack:
         """Whom to ask, each row by its own curator; where the book is frozen, nobody."""
         out = np.zeros(len(seen.text), np.bool_)
         for curator, memory, arms in zip(self.curators, states, self._phase(seen.turn).offers, strict=True):
-            if arms.any():
-                view = seen if arms.all() else replace(seen, asks=_rows(arms, len(out)))
+            if arms is None or arms.any():
+                view = seen if arms is None else replace(seen, asks=_rows(arms, len(out)))
                 with naming(curator.component):
                     out |= curator.component.offers(view, memory) & view.asks
         return out
@@ -176,15 +179,17 @@ class Stack:
         """The operations of each curator for the rows of its own arms that are not frozen, and the new memories."""
         memories, kept, phase, n_arms = [], [], self._phase(seen.turn), len(self.arms)
         for curator, memory, arms, reason in zip(self.curators, states, phase.curates, self._reason, strict=True):
-            if arms.any():
-                view = seen if arms.all() else replace(seen, asks=_rows(arms, len(seen.text)))
-                if phase.tags_only.any():
+            if arms is None or arms.any():
+                view = seen if arms is None else replace(seen, asks=_rows(arms, len(seen.text)))
+                if phase.tags_only is not None:
                     view = replace(view, tags_only=_rows(phase.tags_only, len(seen.text)))
                 with naming(curator.component):
                     memory, batch = curator.component.curate(view, reaction, known, books, memory)
-                if not arms.all() or phase.tags_only.any():
-                    arm = batch.row % n_arms
-                    batch = part(batch, arms[arm] & ((batch.op == TAG) | ~phase.tags_only[arm]))
+                arm = batch.row % n_arms
+                if arms is not None:
+                    batch, arm = part(batch, arms[arm]), arm[arms[arm]]
+                if phase.tags_only is not None:
+                    batch = part(batch, (batch.op == TAG) | ~phase.tags_only[arm])
                 if len(batch.op):
                     kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
@@ -230,6 +235,10 @@ def _kept(
         old = [i for i, p in enumerate(before) if p.since == new.since and p.component == new.component]
         out.append(rows(new, before[old[0]], memories[old[0]]) if old else empty)
     return tuple(out)
+
+
+def _unless_all(arms: Bool) -> Bool | None:
+    return None if arms.all() else arms
 
 
 def _rows(arms: Bool, n_rows: int) -> Bool:
@@ -292,8 +301,9 @@ def _distribution(policy: Any, candidates: Candidates, memory: Any) -> F64:
     where = f"{type(policy).__module__}.{type(policy).__qualname__}.propensities"
     if share.shape != (b, 1 + k):
         raise UsageError(f"{where} gave {share.shape}; valid is [{b}, {1 + k}], column 0 the fallback")
-    total = share @ np.ones(1 + k)
-    if b and not (total.min() > 1.0 - 1e-6 and total.max() < 1.0 + 1e-6 and share.min() >= 0):
+    total = np.add.reduce(share, axis=1)
+    off = np.abs(total - 1.0)
+    if b and not (np.maximum.reduce(off) < 1e-6 and np.minimum.reduce(share, axis=None) >= 0):  # nor NaN
         raise UsageError(
             f"{where} gave rows with sums from {total.min():g} to {total.max():g}; valid are rows without negative "
             "numbers that sum to 1"

@@ -105,7 +105,7 @@ class UnderWay:
         jobs = self.jobs
         if not len(jobs.row):
             return None
-        at = np.flatnonzero(jobs.end <= limit[jobs.row])
+        at = (jobs.end <= limit[jobs.row]).nonzero()[0]
         if not len(at):
             return None
         order = at[np.lexsort((self._number[at], jobs.end[at], jobs.row[at]))]
@@ -114,14 +114,14 @@ class UnderWay:
     def of_rows(self, n: int) -> list[Ending]:
         """All jobs of the rows from `n` on, which are over."""
         endings = []
-        while len(at := np.flatnonzero(self.jobs.row >= n)):
+        while len(at := (self.jobs.row >= n).nonzero()[0]):
             at = at[np.unique(self.jobs.row[at], return_index=True)[1]]
             endings.append(self._taken(at))
         return endings
 
     def drop(self, rows: I64) -> None:
         """The jobs of these users come to nothing."""
-        while len(at := np.flatnonzero(np.isin(self.jobs.row, rows))):
+        while len(at := np.isin(self.jobs.row, rows).nonzero()[0]):
             self._taken(at[np.unique(self.jobs.row[at], return_index=True)[1]])
 
     def wrote(self, batch: Batch, was: U64, undoes: Bool) -> None:
@@ -130,7 +130,7 @@ class UnderWay:
         """
         self.writes[np.unique(batch.row)] += 1
         for row in np.intersect1d(batch.row, self.jobs.row).tolist():
-            at = np.flatnonzero(batch.row == row)
+            at = (batch.row == row).nonzero()[0]
             written = _Written(part(batch, at), was[at], int(self.writes[row]), undoes[at])
             self._written.setdefault(row, []).append(written)
 

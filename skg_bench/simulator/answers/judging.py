@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.feedback import AGREES, Feedback, feedback_rows
+from skg_bench.core.feedback import AGREES, SILENCE, Feedback, feedback_rows
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.world import (
     NEAR,
@@ -54,20 +54,20 @@ class Judging:
     def judge(self, ledger: Ledger, event: Event, row: I64, answer: I32, supposing: Supposing) -> I32:
         """Quality of answers; `row` and `answer` broadcast."""
         at = row * ledger.type.shape[1] + answer  # answer -1 reads another answer's cell; `about` masks it
-        type_, source = event.type.take(row), ledger.type.reshape(-1).take(at, mode="wrap")
+        type_, source = event.type.take(row), ledger.type.take(at, mode="wrap")
         intent = self.intent_of.take(type_, mode="wrap")
         about = (answer >= 0) & (intent == self.intent_of.take(source, mode="wrap"))
-        about &= (type_ >= 0) | (event.text.take(row) == ledger.text.reshape(-1).take(at, mode="wrap"))
+        about &= (type_ >= 0) | (event.text.take(row) == ledger.text.take(at, mode="wrap"))
         if supposing in ("as given", "run"):
-            about &= ledger.right.reshape(-1).take(at, mode="wrap")
+            about &= ledger.right.take(at, mode="wrap")
         same = about & (type_ == source)
         if supposing == "rightly now":
             holds = same & (self.ttl_of.take(type_, mode="wrap") > 0)
         else:
-            age = np.maximum(event.time.take(row) - ledger.time.reshape(-1).take(at, mode="wrap"), 0)
+            age = np.maximum(event.time.take(row) - ledger.time.take(at, mode="wrap"), 0)
             holds = same & (age < self.ttl_of.take(type_, mode="wrap"))
         if supposing in ("run", "run rightly"):
-            holds |= about & ledger.general.reshape(-1).take(at, mode="wrap") & self.running.exists(row, intent)
+            holds |= about & ledger.general.take(at, mode="wrap") & self.running.exists(row, intent)
         quality: I32 = about.astype(np.int32) + holds  # WRONG 0, NEAR 1, RIGHT 2
         return quality
 
@@ -89,7 +89,7 @@ class Judging:
             quality = np.where(called, quality, self.judge(ledger, event, rows, served.answer, "as given"))
         if ran is not None:
             quality = np.where(run & ~called, ran, quality)
-        ledger.mint(np.flatnonzero(called), event, quality == RIGHT, self.running.general(rows, draws.event))
+        ledger.mint(called.nonzero()[0], event, quality == RIGHT, self.running.general(rows, draws.event))
         return quality, np.where(called, event.number, served.answer), execution
 
     def _run(self, ledger: Ledger, event: Event, answer: I32, run: Bool, draws: Draws) -> tuple[I32, Execution]:
@@ -99,7 +99,7 @@ class Judging:
         intent = self.intent_of.take(event.type, mode="wrap")
         source = np.maximum(answer, 0)
         general = run & (could == RIGHT) & ledger.general[every, source] & self.running.exists(every, intent)
-        rows = np.flatnonzero(general)
+        rows = general.nonzero()[0]
         right, made = self.running.run(
             rows, draws.event[rows], intent[rows], event.text[rows], ledger.text[rows, source[rows]]
         )
@@ -126,6 +126,6 @@ class Judging:
         """
         compared = served.compared >= 0
         if not compared.any():
-            return feedback_rows(AGREES, served.compared)
+            return SILENCE
         stored = self.judge(ledger, event, np.arange(len(quality)), served.compared, "as given")
         return feedback_rows(AGREES, np.where(compared, (stored == RIGHT) & (quality == RIGHT), -1))

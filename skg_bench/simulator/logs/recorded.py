@@ -391,7 +391,7 @@ class Recorded:
         fresh = np.where(prompted | ~self._log.by_llm[at], UNKNOWN, LOGGED)
         stored = self.judge(state, event, np.arange(len(at)), served.answer)
         quality = np.where(called, np.where(prompted & (stored == WRONG), WRONG, fresh), stored).astype(np.int32)
-        state.ledger.mint(np.flatnonzero(called), event, quality == RIGHT)
+        state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
         rating = np.where(quality == LOGGED, self._log.rating[at], -1)
         feedback = feedback_rows(RATING, rating, self._log.delay[at])
         return state, Response(quality, np.where(called, event.number, served.answer), feedback)
