@@ -19,6 +19,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.texts import Embedding
 from skg_bench.engine import cohort
+from skg_bench.engine import step as step_module
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.vectors import Rows
@@ -95,7 +96,7 @@ def counted(made: Plan) -> Count:
     return Count(len(stacks(made.arms)), steps, counter.calls - steps)  # one is that of setprofile
 
 
-_STEP = cohort.step
+_STEP = step_module.step
 
 
 def _setting(made: Plan) -> cohort.Setting:

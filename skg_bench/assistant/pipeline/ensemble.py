@@ -134,7 +134,7 @@ class Pipelines:
         if state.stack.shared.named_by == "intent" and reaction.general is not None:
             reaction = replace(reaction, name=reaction.general)
         if turn_jobs is None:
-            updates, jobs = _learn_at_once(state, seen, observed, reaction, feedback, reported)
+            updates, jobs = _learn_at_once(state, seen, observed, reaction, feedback, reported=reported)
             ended: Sequence[tuple[Jobs, Course | None]] = () if jobs is None else [(jobs, None)]
         else:
             known_at = query.time[feedback.row] if seen.known_at is None else seen.known_at[place]
@@ -304,7 +304,7 @@ def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback
 
 def _learn_at_once(
     state: PipelineState, seen: Experience, observed: Observation, reaction: Reaction, known: KnownFeedback,
-    reported: Sequence[Jobs],
+    *, reported: Sequence[Jobs],
 ) -> tuple[Sequence[tuple[int, Batch, Applied]], Jobs | None]:  # fmt: skip
     """Applies the changes of the curators; returns them, and their jobs, which they report meanwhile."""
     books, last = state.decided.books, state.decided.query.last_skill

@@ -29,7 +29,8 @@ def begins(known: KnownFeedback, asks: Bool) -> I64:
         about = np.zeros((len(asks), int(known.turn.max()) + 1), np.bool_)
         about[known.row[acts], known.turn[acts]] = True
         ratings &= ~about[known.row, known.turn]
-    return ((acts | ratings) & asks[known.row]).nonzero()[0]
+    begun: I64 = ((acts | ratings) & asks[known.row]).nonzero()[0]
+    return begun
 
 
 def outcomes(memory: I32, known: KnownFeedback, turn: int) -> I32:
