@@ -121,7 +121,7 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
         return
     figures = summary.read_summary(finished)
     tables.print_arms(screen, figures)
-    if figures.advised and figures.waterfall:
+    if figures.telling.links and figures.waterfall:
         tables.print_regret(screen, figures)
     for sentence in verdict.words(figures):
         screen.print(f"* {sentence.text}")
@@ -184,7 +184,7 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
     tables.print_differences(screen, compared, names)
-    by = f"a verdict is by new {'purchases' if compared.advised else 'requests'}"
+    by = f"a verdict is by new {compared.noun}s"
     screen.print(f"{by}: p is that interval's, corrected for the number of arms", soft_wrap=True)
     if compared.rows:
         screen.print(least(*compared.rows[0].difference.estimate.least_shares), soft_wrap=True)

@@ -12,8 +12,7 @@ from skg_bench.analysis.comparison.compare import pays as paying
 from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
-from skg_bench.analysis.counts.wording import bare, interval, number, of_purchases
-from skg_bench.analysis.report.advised import LINK_WORDS
+from skg_bench.analysis.counts.wording import bare, interval, named, number
 from skg_bench.analysis.summary import Summary
 from skg_bench.app.blocks import show_table
 from skg_bench.app.prepared_run import PreparedRun
@@ -23,20 +22,19 @@ _FIRST = ("arm", "difference", "new requests", "verdict", "detectable", "value")
 MATCHED_HEADINGS = (
     "arm", "utility +/-", "wrong hits", "raised", "hit rate", "reference", "right answers +/-", "hit rate +/-",
 )  # fmt: skip
-OF_ADVICE = ("utility", "listened", "overridden", "regret", "blocked_wanted", "skills", "interventions_per_week")
 OF_A_LOG = ("hit_rate", "wrong_lower", "wrong_upper", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
 def print_arms(screen: Console, summary: Summary) -> None:
     """One row an arm: utility against the reference with the interval for new requests, verdict, figures."""
     reference, metrics = summary.reference, summary.metrics
-    names: tuple[str, ...] = (*(OF_ADVICE if summary.advised else ARM_COLUMNS), *summary.own)
+    names: tuple[str, ...] = (*(summary.telling.terminal or ARM_COLUMNS), *summary.own)
     if summary.log is not None:
         names = tuple(
             m for m in OF_A_LOG if any(arm_figures[m].mean is not None for arm_figures in summary.arms.values())
         )
     compared = reference is not None and "utility" in names and len(summary.arms) > 1
-    new = of_purchases("new requests") if summary.advised else "new requests"
+    new = named("new requests", summary.telling.noun)
     headings = ["arm", *((f"utility - {reference}, {new}", "verdict") if compared else ())]
     rows = []
     for arm, figures in summary.arms.items():
@@ -53,15 +51,15 @@ def print_arms(screen: Console, summary: Summary) -> None:
 
 
 def print_regret(screen: Console, summary: Summary) -> None:
-    """Regret where skills are advice: one row an arm, from the best that can be said to the utility reached."""
-    unit = "utility"
+    """Regret link by link: one row an arm, from the best that can be said to the utility reached."""
+    unit, links = "utility", summary.telling.links
     rows = [
-        [arm, number(fall.ceiling, unit), *(number(fall.losses[link].mean, unit) for link in LINK_WORDS),
+        [arm, number(fall.ceiling, unit), *(number(fall.losses[link.name].mean, unit) for link in links),
          number(summary.arms[arm]["utility"].mean, unit)]
         for arm, fall in summary.waterfall.items()
     ]  # fmt: skip
     screen.print(Text("from the best that can be said to what was reached", style="bold"))
-    show_table(screen, ["arm", "best", *(f"- {label.lower()}" for label, _ in LINK_WORDS.values()), "= utility"], rows)
+    show_table(screen, ["arm", "best", *(f"- {link.label.lower()}" for link in links), "= utility"], rows)
 
 
 def print_differences(screen: Console, compared: Comparison, names: Sequence[str]) -> None:
@@ -73,11 +71,11 @@ def print_differences(screen: Console, compared: Comparison, names: Sequence[str
     for name in names:
         rows = [row for row in cells(compared, [name]) if row[known.index("metric")] == _label(compared, name)]
         screen.print(Text(_label(compared, name), style="bold"))
-        named = [of_purchases(heading) if compared.advised else heading for heading in known]
-        show_table(screen, [named[at] for at in order], [[row[at] for at in order] for row in rows])
+        known_as = [named(heading, compared.noun) for heading in known]
+        show_table(screen, [known_as[at] for at in order], [[row[at] for at in order] for row in rows])
         for row in compared.rows:
             if row.metric.name == name and (words := carried(row)):
-                text = of_purchases(words) if compared.advised else words
+                text = named(words, compared.noun)
                 screen.print(Text(f"{row.arm}: {text}"))
 
 

@@ -10,14 +10,13 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
-from skg_bench.core.advice import Advised
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Completions, Similarity, WrittenTexts
-from skg_bench.core.world import Reaction, Supposing
+from skg_bench.core.world import Reaction, ReadingWorld, Supposing
 
 S = TypeVar("S")  # what an assistant remembers of its users
 Columns = Mapping[str, npt.NDArray[Any]]  # of a log, by name; a row for each user
@@ -40,8 +39,8 @@ class GroundTruth:
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     answerable: I32  # [B] earlier answers of this user that still hold for this event, -1: not known
     familiar: Bool  # [B] did the user ask for the same intent before, or a one-off in the same words?
-    worth: Worth | None = None  # of advice, by content keys `[B, S]` (0: the generic question): expected
-    # worth to a user without a mood; None: skills are no advice
+    worth: Worth | None = None  # by content keys `[B, S]` (0: what is said without a skill): expected
+    # worth to a user without a mood; None: skills keep answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +185,8 @@ class Ensemble(Assistant[S], Protocol[S]):
         ...
 
     def best(self, truth: GroundTruth, state: S) -> F64 | None:
-        """After `answer`: the largest expected worth `[B]` of advice that the assistant could have given, the generic
-        question included; None: skills are no advice, or it has no skillbook. For the log alone.
+        """After `answer`: the largest expected worth `[B]` of what the assistant could have said, without a skill
+        included; None: skills keep answers, or it has no skillbook. For the log alone.
         """
         ...
 
@@ -253,8 +252,8 @@ class Stackable(Protocol):
         """Why a replayed log cannot serve it, after `arm NAME`; None: it can."""
         ...
 
-    def unadvised(self, world: Advised) -> str | None:
-        """Why it cannot be used in a world in which skills are advice, after `arm NAME`; None: it can."""
+    def unread(self, world: ReadingWorld[Any]) -> str | None:
+        """Why it cannot be used in a world that reads what skills say, after `arm NAME`; None: it can."""
         ...
 
     def alike(self, arm: Any, other: Any) -> bool:

@@ -4,8 +4,10 @@ It names kinds of feedback, fields of an outcome and metrics of these. The engin
 looking into it. The manifest of a run holds the domain as plain data, so that readers import nothing of the world.
 """
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields
+from importlib.resources import files
 from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
@@ -57,6 +59,11 @@ class OutcomeMetric:
 class Domain:
     """Feedback, outcome and metrics that a world brings beside its events.
 
+    `book`: in this domain skills keep no answers that are right or wrong. They say something that the world reads
+    (core/world.py: ReadingWorld), and the engine writes into this field of the outcome what the best in the user's book
+    would have been worth; empty: skills keep answers. `telling` names a file of the world's package,
+    as `package:file.toml`, with the words of the domain (runfolder/telling.py); empty: those of every world.
+
     Raises UsageError for names that are taken, and for a metric of a field or of levels that there are not.
     """
 
@@ -64,6 +71,8 @@ class Domain:
     kinds: tuple[FeedbackKind, ...] = ()
     outcome: tuple[OutcomeField, ...] = ()
     metrics: tuple[OutcomeMetric, ...] = ()
+    book: str = ""
+    telling: str = ""
 
     def __post_init__(self) -> None:
         by_name = {each.name: each for each in self.outcome}
@@ -75,6 +84,9 @@ class Domain:
                             ((m.name for m in self.metrics), "metric")):  # fmt: skip
             if twice := _twice(list(names)):
                 raise UsageError(f"domain {self.name!r}: {what} {twice!r} is named twice")
+        if self.book and self.book not in by_name:
+            raise UsageError(f"domain {self.name!r}: book={self.book!r} is no field of its outcome; they are "
+                             f"{', '.join(by_name) or 'none'}")  # fmt: skip
         for metric in self.metrics:
             owner = by_name.get(metric.field)
             if owner is None:
@@ -83,6 +95,11 @@ class Domain:
             if bool(metric.levels) != (owner.stored == "words") or set(metric.levels) - set(owner.levels):
                 raise UsageError(f"domain {self.name!r}: metric {metric.name!r} has levels {metric.levels}, and "
                                  f"{owner.name!r} has {', '.join(owner.levels) or 'none'}")  # fmt: skip
+
+    @property
+    def answers(self) -> bool:
+        """Do skills keep answers, which are right or wrong?"""
+        return not self.book
 
     def number(self, kind: str) -> int:
         """Number of one of its kinds of feedback, for `Feedback.kind`."""
@@ -122,9 +139,21 @@ class Domain:
             raise RowError(row, says, f"the world of domain {self.name!r}")
 
     def plain(self) -> dict[str, Any]:
-        """As the manifest holds it."""
-        content: dict[str, Any] = asdict(self)
-        return content
+        """As the manifest holds it, with the words in its file.
+
+        Raises UsageError for a file that is not there, or no TOML.
+        """
+        return {**asdict(self), "words": _words(self.name, self.telling)}
+
+
+def _words(domain: str, place: str) -> dict[str, Any]:
+    package, _, file = place.partition(":")
+    try:
+        return tomllib.loads(files(package).joinpath(file).read_text("utf-8")) if place else {}
+    except (ImportError, OSError, ValueError) as error:
+        raise UsageError(
+            f"domain {domain!r}: telling={place!r} cannot be read as package:file.toml: {error}"
+        ) from error
 
 
 def domain_of(manifest: Mapping[str, Any]) -> Domain:
@@ -133,8 +162,9 @@ def domain_of(manifest: Mapping[str, Any]) -> Domain:
     Raises UsageError for a manifest that holds none.
     """
     try:
-        domain: Domain = shaped(Domain, manifest["domain"], "domain")
-    except ValueError as error:
+        given = {key: value for key, value in manifest["domain"].items() if key != "words"}
+        domain: Domain = shaped(Domain, given, "domain")
+    except (AttributeError, ValueError) as error:
         raise UsageError(f"the manifest says nothing sound of the domain of its world: {error}") from error
     return domain
 

@@ -181,7 +181,7 @@ class TurnTruth:
     quality: I32  # [B, S]
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     llm_right: Bool  # [B] the LLM answered, and rightly; False before the decision
-    worth: F64 | None = None  # [B, 1 + S] of advice: expected worth of the generic question and of each skill
+    worth: F64 | None = None  # [B, 1 + S] expected worth of what is said without a skill, and with each skill
 
 
 @dataclass(frozen=True, slots=True)

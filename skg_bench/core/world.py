@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from skg_bench.core.content import Content
 from skg_bench.core.domain import Domain
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
@@ -179,8 +180,8 @@ class Served:
     ability: F64  # probability that the model is right, where it is called; NaN: nobody knows
     if_misled: F64  # the same where its prompt turns out to be about something else
     compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
-    about: I32 | None = None  # of advice: what the served skill is really about, a kind; -1: no skill
-    sound: Bool | None = None  # of advice: is it well made?
+    about: I32 | None = None  # of a world that reads: what the served skill is really about, a kind; -1: no skill
+    sound: Bool | None = None  # of the same: is it well made?
     fresh: bool = False  # users react as if they remembered nothing of what was done to them before
 
 
@@ -318,6 +319,30 @@ class World(Protocol[S]):
         """Quality of answers `answer` (handles, -1: none) to the events of rows `row`, which broadcast. `supposing`: as
         they were given; as if they had been right when given (`rightly`); as if also given just now (`rightly now`).
         Of procedures made of them, if slots are filled and tools work: `run`, and `run rightly` as above.
+        """
+        ...
+
+
+class ReadingWorld(World[S], Protocol[S]):
+    """A world that reads what skills say, and knows what that is worth: that of a domain without answers."""
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """Kinds of what skills may say, by their index; -1 is what is said without a skill."""
+        ...
+
+    @property
+    def texts(self) -> Sequence[Content]:
+        """Contents whose kind is known."""
+        ...
+
+    def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
+        """What skills that say this are really about, `[n]`: a kind; and is it well made?"""
+        ...
+
+    def worth(self, state: S, event: Any, about: I32, sound: Bool) -> F64:
+        """Expected worth of kinds `about` `[B, S]` (-1: what is said without a skill) to users without a mood, at
+        their events.
         """
         ...
 

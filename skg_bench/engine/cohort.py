@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.core import state
-from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import key, unsalted, word
@@ -19,7 +18,7 @@ from skg_bench.core.heard import Heard
 from skg_bench.core.record import replay_of
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
-from skg_bench.core.world import World, brought, ledger_of, timetable
+from skg_bench.core.world import ReadingWorld, World, brought, ledger_of, timetable
 from skg_bench.engine.checkpoint import Keeper, Position
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
 from skg_bench.engine.ensembles import ensemble
@@ -64,8 +63,10 @@ class Setting:
 
     @cached_property
     def reading(self) -> Reading | None:
-        """Reading of what skills are really about, where they are advice."""
-        return Reading(self.world, self.texts.contents) if isinstance(self.world, Advised) else None
+        """Reading of what skills are really about; None: they keep answers."""
+        if self.world.domain.answers:
+            return None
+        return Reading(cast("ReadingWorld[Any]", self.world), self.texts.contents)
 
     @cached_property
     def _words(self) -> list[pa.Array]:

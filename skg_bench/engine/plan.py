@@ -1,16 +1,15 @@
 """Plan of a run: all that it is made of."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay_of
 from skg_bench.core.types import Embedder
-from skg_bench.core.world import World
+from skg_bench.core.world import ReadingWorld, World
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
 
 
@@ -44,17 +43,17 @@ class Plan:
                 if reason := _unlogged(arm):
                     raise UsageError(f"arm {arm.name!r} {reason}; leave it out: '~arms.{arm.name}'")
         for arm in self.arms:
-            if reason := _unadvised(arm, self.simulator):
+            if reason := _unread(arm, self.simulator):
                 raise UsageError(f"arm {arm.name!r} {reason}")
 
 
-def _unadvised(arm: Arm, world: World[Any]) -> str | None:
-    """Reason why an arm and this world say different things of advice; None: they do not."""
-    if not isinstance(world, Advised):
+def _unread(arm: Arm, world: World[Any]) -> str | None:
+    """Reason why an arm and this world do not agree on what skills say; None: they do."""
+    if world.domain.answers:
         moody = any(phase.mood == "fresh" for phase in arm.phases)
-        return "has mood=fresh, and users remember no advice here; leave mood out" if moody else None
-    assistants = [phase.assistant for phase in arm.phases]
-    reasons = [assistant.unadvised(world) for assistant in assistants if isinstance(assistant, Stackable)]
+        return "has mood=fresh, and users remember nothing that was said here; leave mood out" if moody else None
+    assistants, reading = [phase.assistant for phase in arm.phases], cast("ReadingWorld[Any]", world)
+    reasons = [assistant.unread(reading) for assistant in assistants if isinstance(assistant, Stackable)]
     return next((reason for reason in reasons if reason), None)
 
 

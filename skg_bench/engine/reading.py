@@ -1,22 +1,21 @@
-"""What skills are really about in a world of advice: the world reads what they say, each text once in a process."""
+"""What skills are really about where the world reads what they say: each text once in a process."""
 
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skg_bench.core.advice import Advised
 from skg_bench.core.assistant import Worth
 from skg_bench.core.content import Contents
 from skg_bench.core.grid import F64, I32, U64, Bool
 from skg_bench.core.keyed import Keyed
-from skg_bench.core.world import Event
+from skg_bench.core.world import Event, ReadingWorld
 
 
 class Reading:
-    """Kinds of contents by their keys; key 0, which says nothing, is the generic question: kind -1."""
+    """Kinds of contents by their keys; key 0, which says nothing, is of kind -1."""
 
-    def __init__(self, world: Advised, contents: Contents) -> None:
+    def __init__(self, world: ReadingWorld[Any], contents: Contents) -> None:
         self._world, self._contents = world, contents
         self._known = Keyed(self._read)
 

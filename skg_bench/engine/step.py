@@ -69,7 +69,7 @@ class Scene:
     texts: Texts
     type_names: I32  # text id of the name of each request type; -1 at the end, for one-offs
     assistant: Ensemble[Any]
-    reading: Reading | None = None  # where skills are advice
+    reading: Reading | None = None  # where the world reads what skills say
     users: I32 | None = None  # [B] ids, for errors
     arms: Sequence[str] = ("",)  # of row `u * A + j`: number j
     comparison: AgreementJudge = JUDGE
@@ -161,7 +161,7 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     values = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
     values |= outcome.columns
     if best is not None:
-        values["worth_book"] = best
+        values[scene.world.domain.book] = best
     log.turn(t, **{**values, **scene.assistant.columns(state.memory)})
     for ended, course in scene.assistant.ended(state.memory):
         log.learning(t, ended, turn.event.time, course)

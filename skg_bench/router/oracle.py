@@ -1,4 +1,4 @@
-"""Control: knows which stored answer is right, or which advice is worth most."""
+"""Control: knows which stored answer is right, or what is best said."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,8 +16,8 @@ from skg_bench.core.world import NEAR, RIGHT
 class RightSkill:
     """A skill whose stored answer is right for this event, with similarity 1; nothing if there is none.
 
-    Of advice, the skill that is worth most, if it is worth more than the generic question: with policy=always the
-    oracle's choice.
+    Where skills say something, the one that is worth most, if it is worth more than what is said without one: with
+    policy=always the oracle's choice.
     """
 
     near: bool  # a skill of the same intent will do, as it does in a prompt

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from skg_bench.core.domain import Domain
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of, json_file
@@ -22,7 +21,7 @@ _ADVICE = "the command that made the run writes it again, from the logs beside i
 
 _KINDS: Mapping[str, Any] = {
     "arms": Sequence[str], "changed": Sequence[str], "seed": int, "users": int, "weeks": int, "question": str,
-    "config": Mapping[str, Any], "identity": str, "stream": str, "incomplete": bool, "domain": Domain,
+    "config": Mapping[str, Any], "identity": str, "stream": str, "incomplete": bool, "domain": Mapping[str, Any],
     "overrides": Sequence[str] | None,
     "compositions": Mapping[str, Mapping[str, Any]], "data": Mapping[str, Any], "log": Mapping[str, Any] | None,
     "versions": Mapping[str, str], "packages": Mapping[str, Any], "commit": str | None, "dirty": str | None,

@@ -17,6 +17,7 @@ from skg_bench.runfolder import schema, shards
 from skg_bench.runfolder.links import check_links
 from skg_bench.runfolder.manifest import MANIFEST, accepted, manifest_of, run_key
 from skg_bench.runfolder.shards import LogName
+from skg_bench.runfolder.telling import Telling, telling_of
 
 _IN_BRIEF = ("utility", "listened", "regret", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
 
@@ -80,6 +81,12 @@ class Run:
         """Feedback, outcome and metrics of the run's world."""
         domain: Domain = domain_of(self.manifest)
         return domain
+
+    @cached_property
+    def telling(self) -> Telling:
+        """Words of the domain."""
+        telling: Telling = telling_of(self.manifest)
+        return telling
 
     @property
     def arms(self) -> list[str]:

@@ -6,6 +6,7 @@ line can be told from all others wherever it was delivered. The same run and the
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby
@@ -16,22 +17,20 @@ from typing import Any, Literal
 import numpy as np
 
 from skg_bench.core import draws
-from skg_bench.core.advice import ADVICE
 from skg_bench.core.content import NAMES
-from skg_bench.core.domain import Domain
 from skg_bench.core.grid import I32
 from skg_bench.core.temporary import private, temporary
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.schema import LOGGED_COLUMNS
+from skg_bench.runfolder.telling import TraceNames
 from skg_bench.tracker import learning
 
 Texts = Literal["full", "hash"]
 Row = dict[str, Any]
 EVENTS_FILE = "events.jsonl"
-TURN = "turn"  # the name of a trace, where nothing is advised
-_SHORT = {"overridden": "override"}  # in names of traces
+TURN = "turn"  # the name of a trace, where the domain has none
 # their messages are corpora: nobody said them
-_OWN = ("skg_bench.simulator.answers.world.", "skg_bench.simulator.advice.guardian.")
+_OWN = "skg_bench.simulator.answers.world."
 _SPOKEN = (  # columns that hold what somebody said, or what a model made of it
     "message", "matched_skill", "name", "intent", "request_type", "reflection", "refusals", *NAMES,
     "logged_user", "logged_id", "logged_answer", "stored_answer",
@@ -86,7 +85,7 @@ def trace_key(identity: str, arm: str, user: int, turn: int, name: str) -> str:
 
 
 def _hides(run: Run) -> bool:
-    return not str(run.config["simulator"]["_target_"]).startswith(_OWN)
+    return not (run.telling.invented or str(run.config["simulator"]["_target_"]).startswith(_OWN))
 
 
 def _hasher(identity: str) -> Callable[[str], str]:
@@ -98,7 +97,7 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
     """Bodies of traces: each turn, and what was learned from it, by user and turn."""
     for first in range(0, len(users), _AT_ONCE):
         some = [int(user) for user in users[first : first + _AT_ONCE]]
-        more = ("shortlist",) if run.domain.name == ADVICE else _LOGGED if run.manifest.get("log") else ()
+        more = ("shortlist",) if run.telling.trace else _LOGGED if run.manifest.get("log") else ()
         columns = (*_READ, *(each.name for each in run.domain.outcome), *more)
         tables = run.turns(arm, columns, some), run.updates(arm, None, some), run.learning(arm, None, some)
         turns, updates, jobs = (table.to_pylist() for table in tables)
@@ -114,10 +113,10 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
             for log in (turns, updates, jobs)
         )
         for user in some:
-            yield from _life(run.domain, lives.get(user, []), steps.get(user, []), attempts.get(user, []))
+            yield from _life(run, lives.get(user, []), steps.get(user, []), attempts.get(user, []))
 
 
-def _life(domain: Domain, turns: Sequence[Row], updates: Sequence[Row], jobs: Sequence[Row]) -> Iterator[Row]:
+def _life(run: Run, turns: Sequence[Row], updates: Sequence[Row], jobs: Sequence[Row]) -> Iterator[Row]:
     """Events of one user: books that were given first, then turn by turn."""
     steps = _by_turn(updates)
     attempts = _by_turn(jobs)
@@ -128,7 +127,7 @@ def _life(domain: Domain, turns: Sequence[Row], updates: Sequence[Row], jobs: Se
     for turn, row in [*begun, *((row["turn"], row) for row in turns)]:
         operations, tried = steps.get(turn, []), attempts.get(turn, [])
         if turn >= 0:
-            yield _turn(domain, row, contents.get(row["skill"]))
+            yield _turn(run, row, contents.get(row["skill"]))
         for job in tried:
             yield learning.reflection(job)
             if job["channel"] == "satisfaction":
@@ -149,8 +148,8 @@ def _plain(value: float) -> float | None:
     return round(value, 6) if isfinite(value) else None
 
 
-def _turn(domain: Domain, row: Row, content: Row | None) -> Row:
-    """Event of a turn: what somebody brought, what was done, what the served skill says; advice has Pause's names."""
+def _turn(run: Run, row: Row, content: Row | None) -> Row:
+    """Event of a turn: what somebody brought, what was done, what the served skill says; by the domain's names."""
     hit, right = not row["fallback_to_llm"], row["answer_correct"]
     verdict = [] if right is None else ["right" if right else "wrong"]
     trace = {
@@ -163,22 +162,19 @@ def _turn(domain: Domain, row: Row, content: Row | None) -> Row:
     if "logged_row" in row:
         known = {name: row[name] for name in _LOGGED if row[name] is not None}
         trace["metadata"] |= {**known, "logged_time": row["logged_time"].isoformat()}
-    truth = {each.name: row[each.name] for each in domain.outcome if each.truth}
-    if domain.name != ADVICE:
-        open_fields = {each.name: row[each.name] for each in domain.outcome if not each.truth}
+    truth = {each.name: row[each.name] for each in run.domain.outcome if each.truth}
+    if not run.telling.trace:
+        open_fields = {each.name: row[each.name] for each in run.domain.outcome if not each.truth}
         trace["metadata"] |= {**open_fields, **({"truth": truth} if truth else {})}
         return trace
+    (names,) = run.telling.trace
+    output, metadata = ({name: row[name] for name in some} for some in (names.output, names.metadata))
     return {
         **trace,
-        "name": guardian(row["tier"], row["outcome"]),
-        "output": {**trace["output"], "outcome": row["outcome"], "shown": _shown(row), "says": content},
-        "metadata": {
-            **trace["metadata"],
-            "tier": row["tier"],
-            "skill": row["skill"],
-            "truth": truth,
-        },
-        "tags": [row["arm"], row["tier"], row["outcome"], "strategy" if hit else row["serving"]],
+        "name": trace_name(names, row),
+        "output": {**trace["output"], **output, "shown": _shown(row), "says": content},
+        "metadata": {**trace["metadata"], **metadata, "skill": row["skill"], "truth": truth},
+        "tags": [row["arm"], *metadata.values(), *output.values(), names.hit if hit else row["serving"]],
     }
 
 
@@ -187,6 +183,10 @@ def _shown(row: Row) -> list[int]:
     return [skill for skill in row["shortlist"] or () if skill >= 0]
 
 
-def guardian(tier: str, outcome: str) -> str:
-    """The name of a trace of advice, as Pause has it."""
-    return f"guardian:{tier}:{_SHORT.get(outcome, outcome)}"
+def trace_name(names: TraceNames, row: Row) -> str:
+    """Name of a turn's trace, as the domain has it."""
+
+    def level(match: re.Match[str]) -> str:
+        return str(names.short.get(row[match[1]], row[match[1]]))
+
+    return re.sub(r"\{(\w+)\}", level, names.name)

@@ -10,8 +10,8 @@ from playwright.sync_api import Page
 
 from skg_bench.analysis import report, summary
 from skg_bench.analysis.report import picture
+from skg_bench.analysis.report.outcome_turns import outcome_turns
 from skg_bench.analysis.report.people import CAP
-from skg_bench.analysis.report.purchases import purchases
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.runfolder.run import Run
 from tests.analysis.advised import LEARNED, REVISED, SEED, Purchase, drawn, make_advice_run
@@ -57,6 +57,7 @@ def test_the_page_has_the_four_curves_of_its_world_and_nothing_of_answers(path: 
     assert "img" not in outline.tags
     assert re.findall(r'<figure id="f-(\w+)"', text) == ["utility", "listened", "regret", "skills", "sensitivity"]
     shown = text[: text.index('<script type="application/json" id="figures-data">')]
+    shown = re.sub(r"<pre\b.*?</pre>", "", shown, flags=re.DOTALL)  # the manifest
     for words in ("Was the corpus used up", "could be answered", "Wrong per hit", "wrong per hit", "from memory",
                   "price of a wrong answer", "Ceiling k", "Hit, fallback", "Rated ok", "LLM alone"):  # fmt: skip
         assert words not in shown, words
@@ -104,13 +105,13 @@ def test_the_waterfall_leads_from_the_best_kind_with_bars_that_are_no_links_to_c
 
 
 def test_a_users_purchases_say_what_the_logs_say(run: Run) -> None:
-    packed = purchases(run, "guardian", [4], CAP)[4]
+    packed = outcome_turns(run, "guardian", [4], CAP)[4]
     turns, words = run.turns("guardian", None, [4]).to_pylist(), packed["words"]
     assert [words[m] for m in packed["message"]] == [row["message"] for row in turns]
-    assert [TIERS[t] for t in packed["tier"]] == [row["tier"] for row in turns]
-    assert [OUTCOMES[o] for o in packed["outcome"]] == [row["outcome"] for row in turns]
+    assert [TIERS[t] for t in packed["who"]] == [row["tier"] for row in turns]
+    assert [OUTCOMES[o] for o in packed["did"]] == [row["outcome"] for row in turns]
     assert [bool(w) for w in packed["wanted"]] == [row["wanted"] for row in turns]
-    assert packed["worth"] == [round(1000 * row["worth"]) for row in turns]
+    assert packed["worths"][0] == [round(1000 * row["worth"]) for row in turns]
     assert packed["served"] == [{"silent": 2, "prompted": 1, "llm": 0}[row["serving"]] for row in turns]
     feedback = [row for row in run.feedback("guardian", None, [4]).to_pylist() if row["kind"] == "satisfaction"]
     assert [(turn, SATISFACTIONS[value]) for turn, value, _ in packed["later"]] == [
@@ -127,7 +128,7 @@ def test_a_users_purchases_say_what_the_logs_say(run: Run) -> None:
 
 
 def test_a_strategy_says_what_it_said_then(run: Run) -> None:
-    packed = purchases(run, "guardian", [0], CAP)[0]
+    packed = outcome_turns(run, "guardian", [0], CAP)[0]
     spoken = [None if k < 0 else packed["words"][k] for k in packed["skill"]]
     learned = f"{LEARNED.issue}: {LEARNED.insight}"
     assert spoken == [None, learned, None, learned]
@@ -137,7 +138,7 @@ def test_a_strategy_says_what_it_said_then(run: Run) -> None:
 
 
 def test_a_cut_history_keeps_the_book_that_was_given_and_its_later_answers(run: Run) -> None:
-    packed = purchases(run, "guardian", [4], 6)[4]
+    packed = outcome_turns(run, "guardian", [4], 6)[4]
     assert len(packed["turn"]) == 6 < packed["n"]
     assert {turn for turn, *_ in packed["updates"]} <= {-1, *packed["turn"]}
     assert packed["updates"][0][0] == -1
@@ -216,7 +217,7 @@ def test_filters_count_what_the_log_holds(visit: Visit, path: Path, run: Run) ->
     turns = run.turns("guardian", None, [user]).to_pylist()
     listened = [row["outcome"] in ("accepted", "wait", "abandoned") for row in turns]
     overridden = [row["outcome"] == "overridden" for row in turns]
-    for name, count in (("listened", sum(listened)), ("overridden", sum(overridden))):
+    for name, count in (("taken", sum(listened)), ("refused", sum(overridden))):
         page.locator(f"[data-filter={name}]").click()
         assert turns_shown(page) == count
         page.locator(f"[data-filter={name}]").click()
@@ -236,5 +237,5 @@ def test_a_bar_leads_to_the_purchases_that_ended_differently(visit: Visit, path:
 def test_what_the_page_holds_is_json_that_ends_no_script(path: Path) -> None:
     blocks = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', path.read_text("utf-8"), re.S)
     assert len(blocks) == 2 + 2 * 12
-    assert json.loads(blocks[1])["advice"]["tiers"] == list(TIERS)
+    assert json.loads(blocks[1])["outcome"]["who"] == list(TIERS)
     assert not any(set("<>&\u2028") & set(block) for block in blocks)

@@ -53,7 +53,9 @@ def test_too_long_a_history_keeps_its_beginning_and_its_end() -> None:
 
 def test_the_list_shows_the_users_own_figures(run: Run) -> None:
     rows = rosters(run, "skg", "never", None)["skg"]
-    utility = utility_of(tallies(run, "skg", events(run))[0], metrics.Utility.of(run.config))
+    utility = utility_of(
+        tallies(run, "skg", events(run))[0], metrics.metrics(metrics.Utility.of(run.config))["utility"]
+    )
     assert rows[0].user == int(np.argmax(utility))
     for row in rows:
         turns = run.turns("skg", ["fallback_to_llm", "book_size"], [row.user])

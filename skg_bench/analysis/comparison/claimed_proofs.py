@@ -1,8 +1,9 @@
-"""The Guardian article's three proofs that an assistant learns, each beside arms in which nothing is learned.
+"""Three proofs that an assistant learns, as an article offers them, each beside arms in which nothing is learned.
 
-The article offers a rising acceptance, a pair of interactions, and two seeds. What a twin whose book stays as it began
-shows as well, or a sham that learns at random, is no sign of learning. An *interaction* is an intervention, a turn in
-which something was said; its *acceptance* is that the user listened to it (`counts/advice.py`).
+The proofs are a rising acceptance, a pair of interactions, and two seeds. What a twin whose book stays as it began
+shows as well, or a sham that learns at random, is no sign of learning. An *interaction* is a turn in which something
+was said; its *acceptance* is that the user took it. The words of a domain say which turns those are
+(runfolder/telling.py: Interactions).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, PAID_COLUMNS, advice_counts, is_advised, worth_of
 from skg_bench.analysis.counts.columns import coded, column
 from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.outcomes import PAID_COLUMNS, told_counts
 from skg_bench.analysis.statistics.curves import Band, bands, signs
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.analysis.statistics.intervals import sums
@@ -23,9 +24,9 @@ from skg_bench.runfolder.run import Run
 
 LOOK = 5  # interactions that are looked at together: the article's "after 5 interactions"
 LOOKS = 3  # the first five, the next five, and the last five
-WITHIN = 18  # a user's first triggers, in which a pair is looked for; about four weeks of conf/simulator/guardian.yaml
+WITHIN = 18  # a user's first triggers, in which a pair is looked for; about four weeks
 LEAST_WITH_INTERVAL = 2  # users with an interval
-_COLUMNS = list(dict.fromkeys([*ADVICE_COLUMNS, *PAID_COLUMNS, "skill", "book_size", "request_type"]))
+_COLUMNS = (*PAID_COLUMNS, "skill", "book_size", "request_type")
 _SHARE = (0.0, 1.0)
 
 
@@ -70,7 +71,7 @@ class SeedContrast:
     seeds: tuple[str | None, str | None]  # of `arm` and of `reference`
     learns: bool
     acceptance: tuple[PairedT, PairedT, PairedT]  # of `arm`, of `reference`, and their difference; over the whole run
-    utility: tuple[PairedT, PairedT, PairedT]  # the same, of a purchase
+    utility: tuple[PairedT, PairedT, PairedT]  # the same, of a turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,9 @@ class _Turns:
 def claimed_proofs(run: Run) -> ClaimedProofs | None:
     """The three proofs for a run.
 
-    None if the world gives no advice, a learning arm lacks a control, or fewer than two users have enough interactions.
+    None if the domain has no interactions, a learning arm lacks a control, or fewer than two users have enough of them.
     """
-    sets = trios(run) if is_advised(run) else []
+    sets = trios(run) if run.telling.interactions else []
     contrasts = seed_contrasts(run) if sets else []
     arms = [arm for arm in run.arms if any(arm in (s.live, s.frozen, s.sham) for s in sets)]
     if not arms:
@@ -186,16 +187,19 @@ def _same(compositions: Mapping[str, Any], arm: str, other: str, *apart: str) ->
 
 
 def _turns(run: Run, arm: str, prices: Utility) -> _Turns:
-    table = run.turns(arm, _COLUMNS)
-    counts = advice_counts(table)
+    (names,), telling = run.telling.interactions, run.telling
+    table = run.turns(arm, [*telling.columns, *_COLUMNS])
+    counts = told_counts(run, table)
     users, row = np.unique(column(table, "user").astype(np.int64), return_inverse=True)
-    spoken = np.asarray(counts["spoken"], np.bool_)
+    spoken, listened, overridden = (
+        np.asarray(counts[name], np.bool_) for name in (names.spoken, names.taken, names.refused)
+    )
     before: I64 = np.cumsum(spoken) - spoken
     start = np.searchsorted(row, np.arange(len(users)))
     number = np.where(spoken, before - before[start][row], -1)
     return _Turns(
-        row.astype(np.int64), column(table, "turn"), number, np.asarray(counts["listened"], np.bool_),
-        np.asarray(counts["overridden"], np.bool_), worth_of(table, prices), coded(table["request_type"])[0],
+        row.astype(np.int64), column(table, "turn"), number, listened,
+        overridden, column(table, telling.worth) - prices.paid(table), coded(table["request_type"])[0],
         column(table, "skill"), column(table, "book_size").astype(np.float64), users,
     )  # fmt: skip
 

@@ -16,7 +16,6 @@ from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS
 from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Matched
 from skg_bench.analysis.comparison.seeds import by_configuration, labels
 from skg_bench.analysis.comparison.tested_arms import SEED, Flipped, TestedArm, tested_arms
-from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, is_advised, metrics_of
 from skg_bench.analysis.counts.break_even import BreakEven
 from skg_bench.analysis.counts.columns import Words
 from skg_bench.analysis.counts.measure import (
@@ -25,23 +24,24 @@ from skg_bench.analysis.counts.measure import (
     differences,
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
-from skg_bench.analysis.counts.outcomes import outcome_columns
+from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
 from skg_bench.analysis.counts.wording import bare, interval, number, rise_or_fall
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
 from skg_bench.analysis.summary.saturation import saturation, withheld
+from skg_bench.core.domain import domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.text import html_table, printable, text_table, wrapped
 from skg_bench.runfolder.run import Run, same_events
+from skg_bench.runfolder.telling import telling_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SHOWN = ("utility", "listened", "overridden", "regret", "blocked_wanted", "hit_rate", "correct", "err_per_hit",
-         "err_per_request", "rated_ok", "cost_usd", "latency_ms")  # fmt: skip
+SHOWN = ("utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms")
 HEADINGS = (
     "arm", "metric", "value", "reference", "difference", "these requests", "bootstrap", "new requests", "detectable",
     "p ({correction})", "users +/=/-", "verdict",
@@ -82,11 +82,8 @@ class Comparison:
     unmatched: tuple[str, ...]  # why there are not more of them
     flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
     break_even: Mapping[str, BreakEven]  # by arm, the reference too; of those whose hits the LLM's answers are known to
-
-    @property
-    def advised(self) -> bool:
-        """Are skills advice, so that users bring purchases?"""
-        return any(row.metric.name == "listened" for row in self.rows)
+    noun: str = "request"  # for what users bring
+    own: tuple[str, ...] = ()  # metrics that the domain shows beside those of every world
 
     def to_pandas(self) -> "DataFrame":
         """A row for each arm and metric. `low` and `high` are for new requests, `low_these` and `high_these` for these
@@ -139,7 +136,6 @@ def compare(
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
     groups = by_configuration(runs)
     columns = [*EVENT_COLUMNS, *TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS, *(TOLD_COLUMNS if flips else ())]
-    columns += ADVICE_COLUMNS if any(map(is_advised, runs)) else ()
     columns += [name for run in runs for name in outcome_columns(run)]
     columns += LOGGED_COLUMNS if any(run.manifest.get("log") for run in runs) else ()
     logs = read_once(groups, columns)
@@ -156,7 +152,7 @@ def compare(
     if not references:
         raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(arms.values())}")
     first = groups[references[0][0]]
-    price = Utility.of(first.config)
+    price, telling = Utility.of(first.config), telling_of(first.manifest)
     log = runs[0].manifest.get("log")
     shown = metrics_of(first, price) if not log else known(metrics(price)) | logged(log["knows"])
     if unknown := [name for name in margins or {} if name not in shown]:
@@ -172,7 +168,8 @@ def compare(
     return Comparison(
         arms[references[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows,
         (*shared.gaps, *(f"no verdict on utility: {reason}" for reason in reasons)),
-        matches, unmatched, flipped, reuse,
+        matches, unmatched, flipped, reuse, telling.noun,
+        (*telling.terminal, *(each.name for each in domain_of(first.manifest).metrics)),
     )  # fmt: skip
 
 
@@ -240,9 +237,10 @@ def headings(comparison: Comparison) -> list[str]:
     return [heading.format(correction=name) for heading in HEADINGS]
 
 
-def cells(comparison: Comparison, names: Sequence[str] = SHOWN) -> list[tuple[str, ...]]:
-    """The table as text under HEADINGS, for these metrics and those with a margin."""
+def cells(comparison: Comparison, names: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    """The table as text under HEADINGS, for these metrics (by default the main ones) and those with a margin."""
     table: list[tuple[str, ...]] = []
+    names = names or (*SHOWN, *comparison.own)
     for row in comparison.rows:
         if row.metric.name in names or row.margin is not None:
             unit, d = row.metric.unit, row.difference

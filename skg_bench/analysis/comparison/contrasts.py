@@ -8,9 +8,9 @@ their number.
 from dataclasses import dataclass
 from typing import Literal
 
-from skg_bench.analysis.counts.advice import metrics_of
 from skg_bench.analysis.counts.measure import contrast
 from skg_bench.analysis.counts.metrics import Metric, Utility
+from skg_bench.analysis.counts.outcomes import metrics_of
 from skg_bench.analysis.counts.tally import Tally, events, tallies
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
 from skg_bench.runfolder.run import RunTables

@@ -59,13 +59,13 @@ def tested_arms(
     def read(at: int, arm: str) -> Tally:
         pool_requests = shared.each[at]
         tally = tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
-        if tally.judged and not pool_requests.advised:
+        if tally.judged and pool_requests.answers:
             llm = fallbacks.setdefault(_llm(logs[at], arm, shared, at), Fallbacks.of(pool_requests))
             served[at, arm] = hits(logs[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
         return tally
 
     base = read(*reference)
-    answered = requests.judged and not requests.advised
+    answered = requests.judged and requests.answers
     base_done = done(logs[reference[0]], reference[1], shared.keep) if answered else None
     base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
     tested, flipped = [], []
@@ -86,7 +86,7 @@ def tested_arms(
             stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
             if base_done is not None and stays:
                 flipped.append(_flipped(label, done(logs[at], arm, shared.keep), base_done, n_flips))
-    if requests.advised:
+    if not requests.answers:
         return tested, (), (), (), {}
     if not requests.judged:
         return tested, (), ("a log does not say which answers were right: there are no error rates to match",), (), {}

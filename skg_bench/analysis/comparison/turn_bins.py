@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from skg_bench.analysis.counts.advice import PAID_COLUMNS, is_advised, worth_of
-from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
+from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.outcomes import worth_of
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.curves import bands, signs
 from skg_bench.analysis.statistics.intervals import sums
@@ -36,12 +36,12 @@ def utility(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -
 
     Raises UsageError when the arm's turns are not the events `requests`.
     """
-    advised = is_advised(run)
-    table = run.turns(arm, PAID_COLUMNS if advised else LOSS_COLUMNS)
+    table = worth_of(run, arm, prices)
     user, turn = table["user"].to_numpy(), table["turn"].to_numpy()
     if not (np.array_equal(turn, requests.turn) and np.array_equal(user, requests.users[requests.row])):
         raise UsageError(f"{run.path}: arm {arm!r} has other turns than the first arm; finish the run, or run it again")
-    return worth_of(table, prices) if advised else 1.0 - prices.loss(table)
+    values: F64 = table["utility"].to_numpy()
+    return values
 
 
 def by_bin(values: F64, requests: LoggedEvents, edges: Sequence[int]) -> F64:

@@ -17,7 +17,6 @@ from skg_bench.core.grid import F64
 
 LOSS_COLUMNS = ("answer_correct", "cost_usd", "learning_cost_usd", "latency_ms", "offer")
 PRICES = ("wrong", "usd", "second", "offer")  # keys of `utility` in a configuration
-Denominator = Literal["turn", "hit", "rated", "spoken", "answered", "week", "book", "late_turn"]
 Better = Literal["higher", "lower", "neither"]
 
 
@@ -29,7 +28,9 @@ class Metric:
     label: str  # as a heading in a table
     unit: str  # share | difference (of shares) | utility | usd | tokens | ms | skills | per week | calls
     better: Better
-    over: Denominator  # week: calendar weeks of the run; book: none, the state of the skillbook; late_turn: of a gate
+    over: (
+        str  # a count; or week: calendar weeks of the run; book: none, the state of the skillbook; late_turn: of a gate
+    )
     count: Mapping[str, float]  # weight of each count in the numerator
     says: str  # one sentence for the reader
 

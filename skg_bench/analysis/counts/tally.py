@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, advice_counts, is_advised
 from skg_bench.analysis.counts.columns import Words, coded, column, says, seconds
-from skg_bench.analysis.counts.outcomes import outcome_columns, outcome_counts
+from skg_bench.analysis.counts.outcomes import outcome_columns, outcome_counts, told_counts
 from skg_bench.analysis.statistics.intervals import Cells, sums
+from skg_bench.core.domain import domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.runfolder.run import RunTables
+from skg_bench.runfolder.telling import telling_of
 
 MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
 WEEK = 7 * 24 * 3600
@@ -73,7 +74,7 @@ class LoggedEvents:
     one_off: Bool  # [N]
     used_up: Bool  # [N] a repeat forced by the corpus
     judged: bool  # is it known whether answers are right? A log that is replayed does not say
-    advised: bool  # are skills advice, so that there are no answers but outcomes?
+    answers: bool  # do skills keep answers that are right or wrong (core/domain.py)?
     answerable: I32  # [N] earlier answers that still hold, -1: not known
     kind: I32  # [N] request type, -1: a one-off
     cells: Cells
@@ -85,7 +86,7 @@ class LoggedEvents:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of one arm by the names of COUNTS (and LOGGED, or ADVISED), and its book."""
+    """Counts of one arm by the names of COUNTS (and LOGGED, or what the domain counts), and its book."""
 
     arm: str
     by_cell: dict[str, F64]  # [c]
@@ -137,9 +138,9 @@ def needs_truth(run: RunTables, what: str) -> None:
 
 def needs_answers(run: RunTables, what: str) -> None:
     """Raises UsageError where `what` is about answers, and the run has none."""
-    if is_advised(run):
+    if not domain_of(run.manifest).answers:
         raise UsageError(
-            f"{run.path} is of a world in which skills are advice and nothing is answered: {what} is about answers; "
+            f"{run.path} is of a world in which skills keep no answers: {what} is about answers; "
             "hold its arms against one another with `skg-bench compare`"
         )
 
@@ -176,7 +177,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
         users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
         row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
         used_up=column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
-        advised=is_advised(run),
+        answers=domain_of(run.manifest).answers,
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
         about=np.concatenate([intents, messages])[topics],
@@ -194,8 +195,7 @@ def tallies(
 
     Raises UsageError when the arm's events are not `requests`: it is unfinished, or was run on something else.
     """
-    advised = requests.advised
-    more = ADVICE_COLUMNS if advised else () if requests.judged else LOGGED_COLUMNS
+    more = () if requests.judged else LOGGED_COLUMNS
     table = kept(run.turns(arm, [*TALLY_COLUMNS, *more, *outcome_columns(run)]), keep)
     time = seconds(table, "time")
     user, turn = column(table, "user").astype(np.int64), column(table, "turn")
@@ -212,22 +212,20 @@ def tallies(
     judged, bookless = table["answer_correct"].null_count == 0, table["book_size"].null_count > 0
     nan = np.full(len(requests), np.nan)
     unknown = None if requests.judged and judged else nan
-    rated, ok, pending = _said(run, arm, requests, *(("satisfaction", "worth_it") if advised else ("rating", "ok")))
+    heard, pending = _heard(run, arm, requests)
     counts: dict[str, npt.NDArray[Any] | None] = {
         "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
         "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~says(table["serving"], *UNCALLED),
         "tokens": (column(table, "tokens_in").astype(np.int64) + column(table, "tokens_out")).astype(np.float64),
         "cost": column(table, "cost_usd"), "learning": column(table, "learning_cost_usd"),
         "latency": column(table, "latency_ms"),
-        "offer": coded(table["offer"])[0] >= 0, "rated": rated, "ok": ok,
+        "offer": coded(table["offer"])[0] >= 0, **(heard if requests.answers else {}),
         "add": nan if bookless else _added(run, arm, requests),
     }  # fmt: skip
     if not requests.judged:
         missed = _said(run, arm, requests, "rating", "miss")[1] > 0
-        counts |= _logged(table, hit & wrong, (rated > ok, missed), run.manifest["log"]["knows"])
-    if advised:
-        counts |= {**advice_counts(table), "answered": counts.pop("rated"), "worth_it": counts.pop("ok")}
-    counts |= outcome_counts(run, table)
+        counts |= _logged(table, hit & wrong, (heard["rated"] > heard["ok"], missed), run.manifest["log"]["knows"])
+    counts |= told_counts(run, table) | ({} if requests.answers else heard) | outcome_counts(run, table)
     book, source = column(table, "book_size").astype(np.float64), column(table, "source_turn")
     del table
     done = [book, source, *(values for values in counts.values() if values is not None)]
@@ -297,13 +295,25 @@ def _tally(
     )
 
 
-def _said(run: RunTables, arm: str, requests: LoggedEvents, kind: str, value: str) -> tuple[F64, F64, int]:
-    """Feedback of a kind `[N]` known by the end, what of it says `value`, and how many are still pending."""
+def _heard(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[dict[str, F64], int]:
+    """Counts of feedback by name, `[N]`: ratings where there are answers, and what the domain counts; and how much of
+    it is still pending.
+    """
+    counts, late = {}, {}
+    if requests.answers:
+        counts["rated"], counts["ok"], late["rating"] = _said(run, arm, requests, "rating", "ok")
+    for each in telling_of(run.manifest).heard:
+        _, counts[each.name], late[each.kind] = _said(run, arm, requests, each.kind, *each.levels)
+    return counts, sum(late.values())
+
+
+def _said(run: RunTables, arm: str, requests: LoggedEvents, kind: str, *levels: str) -> tuple[F64, F64, int]:
+    """Feedback of a kind `[N]` known by the end, what of it says one of `levels`, and how many are still pending."""
     table = run.feedback(arm, ["known_at", "kind", "value"])
     table = table.filter(pa.array(says(table["kind"], kind)))
     at = _rows_of(table, requests)
     known = (at >= 0) & (seconds(table, "known_at") < MONDAY + requests.weeks * WEEK)
-    ok = known & says(table["value"], value)
+    ok = known & says(table["value"], *levels)
     return sums(at[known], len(requests)), sums(at[ok], len(requests)), int(((at >= 0) & ~known).sum())
 
 

@@ -53,8 +53,11 @@ def bare(text: str) -> str:
     return text.replace(" pp", "").replace(" s", "").replace("$", "")
 
 
-def of_purchases(text: str) -> str:
-    """A text about requests, for a world in which users bring purchases; what stands between backticks is a name."""
+def named(text: str, noun: str) -> str:
+    """A text about requests, for a world in which users bring something else; what stands between backticks is a
+    name.
+    """
     parts = text.split("`")
-    parts[::2] = [part.replace("request", "purchase").replace("Request", "Purchase") for part in parts[::2]]
+    title = noun[:1].upper() + noun[1:]
+    parts[::2] = [part.replace("request", noun).replace("Request", title) for part in parts[::2]]
     return "`".join(parts)

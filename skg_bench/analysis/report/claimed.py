@@ -77,7 +77,7 @@ def claimed(proofs: ClaimedProofs, run: Run, looks: Sequence[Look], learner: str
         [ArmRow(named[arm], roles[arm], _pair_cells(proofs.pairs[arm])) for arm in arms],
         _pair_says(proofs, trio),
         _seed_rows(proofs.seeds, named),
-        _seeds_say(proofs.seeds[0]) if proofs.seeds else None,
+        _seeds_say(proofs.seeds[0], run.telling.noun) if proofs.seeds else None,
         _seeds_missing(run, trio.frozen),
     )
 
@@ -226,7 +226,7 @@ def _seed_rows(contrasts: Sequence[SeedContrast], named: Mapping[str, Look]) -> 
     return list(rows.values())
 
 
-def _seeds_say(contrast: SeedContrast) -> Says:
+def _seeds_say(contrast: SeedContrast, noun: str) -> Says:
     arm, reference = code(contrast.arm), code(contrast.reference)
     mine, theirs, difference = contrast.acceptance
     shows = (
@@ -235,7 +235,7 @@ def _seeds_say(contrast: SeedContrast) -> Says:
     )
     since = "both arms learn from then on" if contrast.learns else "neither arm learns"
     not_shows = (
-        f"that this was learned: both books were given before the first trigger, and {since}. In utility a purchase "
+        f"that this was learned: both books were given before the first trigger, and {since}. In utility a {noun} "
         f"{arm} less {reference} is {_change(contrast.utility[2], 'utility')}."
     )
     return Says(marked(shows), marked(not_shows))

@@ -10,7 +10,7 @@ from typing import Any
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import GEOMETRY, NO_LINES, Chart, Series, Track
 from skg_bench.analysis.report.sentences import code, without_markup
-from skg_bench.analysis.summary.content import MetricWords, Summary
+from skg_bench.analysis.summary.content import Summary
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
@@ -33,12 +33,6 @@ WEEKLY = (
     ("cost_usd", "Cost per request", "Metered, US dollars."),
     ("latency_ms", "Wait per request", "Simulated time to the answer."),
 )  # fmt: skip
-OF_ADVICE = (
-    ("utility", "Utility", "Worth of what happened to a purchase, less money and waiting."),
-    ("listened", "Listened", "Share of interventions after which users accepted, waited or gave up."),
-    ("regret", "Regret", "What the best that can be said is worth more than what was done, without luck and moods."),
-    ("skills", "Size of the skillbook", "Active skills of a user at the end of the week."),
-)
 UNITS = {"utility_difference": "utility", "learning_effect": "utility"}
 CEILING_METRICS = {  # the highest first, which is drawn under the others
     "ceiling_procedure": "procedures", "ceiling_1": "ceiling k=1", "ceiling_2": "ceiling k=2",
@@ -104,17 +98,16 @@ class Curves:
         return Chart(f"f-{metric}", title, says, unit, "week", positions, lines, ceilings)
 
 
-def weekly_charts(
-    curves: Curves, looks: Sequence[Look], metrics: Mapping[str, MetricWords], reference: str | None
-) -> list[Chart]:
+def weekly_charts(curves: Curves, looks: Sequence[Look], summary: Summary) -> list[Chart]:
     """The small multiples, without those that this run did not measure."""
-    charts = []
-    for metric, title, says in OF_ADVICE if "listened" in metrics else WEEKLY:
+    charts, metrics, reference = [], summary.metrics, summary.reference
+    told = [(each.metric, each.title, each.says) for each in summary.telling.weekly]
+    for metric, title, says in told or WEEKLY:
         unit = UNITS.get(metric) or (metrics[metric].unit if metric in metrics else None)
         if unit is None or (reference is None and "{reference}" in title):
             continue
-        named = {"reference": code(str(reference))}
-        chart = curves.chart(metric, title.format(**named), says.format(**named), unit, looks)
+        title, says = (text.replace("{reference}", code(str(reference))) for text in (title, says))
+        chart = curves.chart(metric, title, says, unit, looks)
         if chart.series:
             charts.append(chart)
     return charts
@@ -133,10 +126,10 @@ def sensitivity(summary: Summary, looks: Sequence[Look], reference: str | None) 
     lines = _by_price(summary.sensitivity.differences, looks)
     if reference is None or not lines or len(prices) < 2:
         return None
-    if summary.advised:
-        title = f"Utility beyond {code(reference)}, by the price of a wanted purchase held back"
+    for price in summary.telling.prices:
+        title = f"Utility beyond {code(reference)}, by the price of {price.noun}"
         now = summary.utility.wrong
-        says = f"One held back that was not wanted is worth 1; one that was wanted costs {now:g} in this run."
+        says = price.says.replace("{now}", f"{now:g}")
         return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines, now=now)
     title = f"Utility beyond {code(reference)}, by the price of a wrong answer"
     says = f"A right answer is worth 1; the price of a wrong one is set to {summary.utility.wrong:g} in this run."

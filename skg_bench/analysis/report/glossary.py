@@ -1,6 +1,6 @@
 """Meanings of the words on the page."""
 
-from skg_bench.analysis.counts.wording import of_purchases
+from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.typeset import typeset
 from skg_bench.analysis.summary.content import Summary
 from skg_bench.analysis.summary.figures import NO_FIGURE
@@ -38,25 +38,6 @@ WORDS = {
     "score.",
     "Propensity": "Probability with which the policy makes the choice it made.",
 }
-OF_ADVICE = {
-    "Request, turn": "What a user is about to buy; with what was done about it and what came of that, a turn.",
-    "Intervention": "A turn in which something was said. In others the analyst approves, and no model is asked.",
-    "Tier": "By a declared rule of price and time: the analyst approves, the negotiator offers savings, the therapist "
-    "adds friction.",
-    "Held back": "Accepted, wait or abandoned; but accepted of a negotiator means bought, and cheaper.",
-    "Strategy": "What a skill advises; where none is chosen, a generic question is asked.",
-    "Worth": "To the user, before money and waiting: won by holding back what is not wanted, lost by holding "
-    "back what is, and by each intervention.",
-    "Mood": "What earlier turns left in a user: habituation to a kind of strategy, annoyance after overrides.",
-    "Regret": "Worth of the best that can be said, less that of what was done: both on average, to a user "
-    "without a mood.",
-    "Not in the book, not chosen, worn off, luck": "The links from the best that can be said to what was "
-    "reached: what the user's book lacks; what was not chosen from it; what moods took; how it happened to come out. A "
-    "link below 0 won something.",
-    "Truth": "What the simulator knows and no arm ever sees: whether a purchase is wanted, which kind of strategy a "
-    "skill really is, what it is worth.",
-}
-NOT_OF_ADVICE = ("Hit, fallback", "Ceiling k", "Loss")
 OF_A_LOG = {
     "Truth": "Whether an answer was right, which no log says; no arm sees the intents that it may name.",
     "Not known": "The log does not say it, and nothing is guessed in its place.",
@@ -72,7 +53,11 @@ def entries(summary: Summary) -> list[tuple[str, str]]:
         if summary.log is None or any(arm.get(name, NO_FIGURE).mean is not None for arm in summary.arms.values())
     ]
     words = WORDS if summary.log is None else WORDS | OF_A_LOG
-    if summary.advised:
-        of_advice = {term: meaning for term, meaning in (WORDS | OF_ADVICE).items() if term not in NOT_OF_ADVICE}
-        words = {of_purchases(term): of_purchases(meaning) for term, meaning in of_advice.items()}
+    telling = summary.telling
+    words = words | {word.term: word.says for word in telling.glossary}
+    words = {
+        named(term, telling.noun): named(meaning, telling.noun)
+        for term, meaning in words.items()
+        if term not in telling.unused
+    }
     return [(term, typeset(meaning)) for term, meaning in (*words.items(), *metrics)]

@@ -16,7 +16,6 @@ TILES = (
     "hit_rate", "err_per_hit", "correct", "same_answer", "wrong_lower", "wrong_upper", "rated_ok", "calls_saved",
     "cost_saved_usd",
 )  # fmt: skip
-OF_ADVICE = ("listened", "regret", "blocked_wanted", "interventions_per_week", "worth_it", "skills")
 AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
 
 
@@ -92,7 +91,7 @@ def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
     arm_figures, reference = content.arms[arm], content.reference
     other = content.arms.get(reference) if reference not in (None, arm) else None
     tiles = []
-    for metric in (*(OF_ADVICE if content.advised else TILES), *content.own):
+    for metric in (*(content.telling.tiles or TILES), *content.own):
         if metric not in arm_figures or metric not in content.metrics:
             continue
         if content.log is not None and arm_figures[metric].mean is None:
@@ -104,7 +103,7 @@ def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
         compared = "" if beside is None else marked(f"{part}{code(str(reference))} {typeset_value(beside, unit)}")
         tiles.append(
             {
-                "label": tables.metric_heading(metric, content.metrics),
+                "label": tables.metric_heading(metric, content.metrics, content.telling.noun),
                 "value": typeset_value(arm_figures[metric].mean, unit),
                 "interval": typeset_interval(arm_figures[metric].low_new, arm_figures[metric].high_new, unit),
                 "against": compared,

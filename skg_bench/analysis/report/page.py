@@ -13,20 +13,18 @@ from markupsafe import Markup
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.claimed_proofs import claimed_proofs
 from skg_bench.analysis.comparison.companion_runs import companion_runs
-from skg_bench.analysis.counts.advice import is_advised
 from skg_bench.analysis.report import chart, figures, heads, logged, tables, verdict
 from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
+from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
 from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
-from skg_bench.analysis.report.purchases import endings, purchases
 from skg_bench.analysis.report.roster import RosterRow, rosters
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
 from skg_bench.analysis.report.waterfall import LOSS_WORDS, panels
 from skg_bench.analysis.summary import Summary
-from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.core.record import left_out
 from skg_bench.core.types import CAUSES
 from skg_bench.runfolder.run import Run
@@ -47,7 +45,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.table("curves.csv"), content.users)
-    small = figures.weekly_charts(curves, all_looks, content.metrics, content.reference)
+    small = figures.weekly_charts(curves, all_looks, content)
     effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content.reference)
     offers = figures.offers(content, all_looks, content.reference)
     headings, rows = tables.levels(content, all_looks)
@@ -64,7 +62,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "arms_css": Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
         "scripts": [
             _asset(name)
-            for name in (*PAGE_SCRIPTS[:-1], *(("advice.js",) if content.advised else ()), PAGE_SCRIPTS[-1])
+            for name in (*PAGE_SCRIPTS[:-1], *(("outcome.js",) if content.telling.turn else ()), PAGE_SCRIPTS[-1])
         ],
         "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
         "scope": _scope(run, content),
@@ -97,7 +95,11 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         ],
         "saturation": _saturation(content),
         "log": None if content.log is None else logged.facts(content.log, content.turns),
-        "advised": content.advised,
+        "answers": content.answers,
+        "told_turn": next(iter(content.telling.turn), None),
+        "taken": _taken(content),
+        "hits": tables.metric_heading("hit_rate", content.metrics) if content.telling.metrics else "Hits",
+        "telling": content.telling,
         "noun": _noun(content),
         "person": _person(content),
         "people": people[arm],
@@ -152,7 +154,7 @@ def _timelines(run: Run, learner: str, people: Sequence[RosterRow], cap: int) ->
     """Turns of users by arm, under the name that `users.js` looks for. Those of all other arms together take as much
     room as the learner's: fewer turns of a user each.
     """
-    packed, ended = (purchases, endings) if is_advised(run) else (timelines, answers)
+    packed, ended = (outcome_turns, endings) if run.telling.turn else (timelines, answers)
     users = [row.user for row in people]
     of_all = ended(run, users)
     for arm in run.arms:
@@ -184,7 +186,13 @@ def _scope(run: Run, content: Summary) -> list[str]:
 
 def _noun(content: Summary) -> str:
     """Noun for what users bring."""
-    return "purchase" if content.advised else "request"
+    return content.telling.noun
+
+
+def _taken(content: Summary) -> str:
+    """Heading of the share of interactions that users took; empty: a domain without interactions."""
+    names = [each.taken for each in content.telling.interactions]
+    return tables.metric_heading(names[0], content.metrics) if names else ""
 
 
 def _person(content: Summary) -> str:
@@ -232,9 +240,8 @@ def _settings(run: Run, compositions: Mapping[str, Any], content: Summary) -> di
     if content.log is not None:
         known["monday"] = content.log["first_day"]
     causes = {cause: [str(CAUSES.index(cause)), LOSS_WORDS[cause][0]] for cause in LOSS_WORDS}
-    if content.advised:
-        levels = {"tiers": TIERS, "outcomes": OUTCOMES, "satisfactions": SATISFACTIONS}
-        known |= {"advice": levels}
+    for panel in content.telling.turn:
+        known |= {"outcome": outcome_settings(run, panel)}
         causes = {}
     rules = {arm: _rules(compositions.get(arm) or {}, _suffix(run, arm, content.learner)) for arm in run.arms}
     report = f"skg-bench report {run.path} --user"
@@ -259,7 +266,7 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     changed = f", with uncommitted changes {manifest['dirty']}" if manifest.get("dirty") else ""
     prices = content.utility
     paid = f"{prices.usd:g} × US dollars − {prices.second:g} × seconds − {prices.offer:g} × offers"
-    worth = f"worth − {paid}" if content.advised else f"right − {prices.wrong:g} × wrong − {paid}"
+    worth = f"worth − {paid}" if content.telling.worth else f"right − {prices.wrong:g} × wrong − {paid}"
     late = f"{content.pending_feedback:,} in all arms: given, but known only after the end, and used in nothing"
     versions, data = manifest.get("versions") or {}, manifest.get("data") or {}
     corpus = manifest.get("corpus")  # one that others published
@@ -278,7 +285,7 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
             if corpus
             else []
         ),
-        ("Answers known too late" if content.advised else "Ratings known too late", late),
+        (content.telling.late, late),
     ]
 
 

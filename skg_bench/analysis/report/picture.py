@@ -19,7 +19,6 @@ from skg_bench.core.text import printable
 from skg_bench.runfolder.run import Run
 
 PICTURE_PANELS = ("hit_rate", "err_per_request")
-OF_ADVICE = ("utility", "listened")
 GAP, HEAD, PAD = 16, 46, 14  # pixels between panels, above them, around everything
 STYLE = """
 svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #e1e5ea; --rule-2: #c9d0d8; --ceiling: #eef0f3;
@@ -52,8 +51,8 @@ def picture_svg(run: Run, arms: Sequence[str] | None = None) -> str:
         raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")
     shown_arms = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.table("curves.csv"), content.users)
-    weekly = {c.id: c for c in figures.weekly_charts(curves, all_looks, content.metrics, content.reference)}
-    wanted = OF_ADVICE if content.advised else PICTURE_PANELS
+    weekly = {c.id: c for c in figures.weekly_charts(curves, all_looks, content)}
+    wanted = content.telling.picture or PICTURE_PANELS
     panels = [weekly[f"f-{metric}"] for metric in wanted if f"f-{metric}" in weekly]
     return side_by_side(panels, all_looks, shown_arms)
 

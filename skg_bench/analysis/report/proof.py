@@ -12,8 +12,7 @@ from skg_bench.analysis.comparison.learning_effect import LearningEffect
 from skg_bench.analysis.comparison.order_control import OrderControl
 from skg_bench.analysis.comparison.transfer_matrix import TransferMatrix
 from skg_bench.analysis.comparison.turn_bins import BinTable, bin_names
-from skg_bench.analysis.counts.advice import is_advised
-from skg_bench.analysis.counts.wording import of_purchases
+from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.arms import Look, looks
 from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, chart_svg
 from skg_bench.analysis.report.figures import users_for_a_mean
@@ -131,7 +130,7 @@ def _over(run: Run, effects: LearningEffect, page: Sequence[Look] | None) -> Ove
               for i in range(len(twin_looks))]  # fmt: skip
     lines = [Series(look.arm, look.classes, *track) for look, track in zip(twin_looks, tracks, strict=True)]
     says = "Utility per request beyond the twin that learns nothing after the turn where its line begins."
-    says = of_purchases(says) if is_advised(run) else says
+    says = named(says, run.telling.noun)
     title = f"{code(effects.live)} minus its frozen twins, by turn"
     chart = Chart("f-over-turns", title, says, "utility", "turn", [float(e) for e in effects.edges], lines)
     names = [f"{effects.live} − {arm}" for arm in effects.frozen]

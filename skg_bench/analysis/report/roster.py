@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from skg_bench.analysis.counts.advice import advice_metrics
-from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.metrics import Metric, Utility
+from skg_bench.analysis.counts.outcomes import metrics_of
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_users
 from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.telling import Telling
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 WHY = {
@@ -37,7 +38,7 @@ class RosterRow:
     turns: str
     hit_rate: str
     err_per_hit: str
-    listened: str  # of advice
+    taken: str  # share of interactions
     skills: str
     utility: str
     beyond: str  # utility beyond the reference, same requests
@@ -50,19 +51,19 @@ def rosters(run: Run, learner: str, reference: str | None, users: Sequence[int] 
     Raises UsageError for a user that the run does not have.
     """
     requests = events(run)
-    prices = Utility.of(run.config)
+    priced = metrics_of(run, Utility.of(run.config))["utility"]
     of_learner = tallies(run, learner, requests)[0]
     other = of_learner if reference == learner else None if reference is None else tallies(run, reference, requests)[0]
-    picks = _picked(run, requests, of_learner, prices, users)
+    picks = _picked(run, requests, of_learner, priced, users)
     names = logged_users(run, [p.user for p in picks])
-    against = utility_of(other, prices) if other is not None and other.judged else None
+    against = utility_of(other, priced) if other is not None and other.judged else None
     rows = {}
     for arm in run.arms:
         known = of_learner if arm == learner else other if arm == reference else None
         tally = tallies(run, arm, requests)[0] if known is None else known
-        utility = utility_of(tally, prices)
+        utility = utility_of(tally, priced)
         beyond = None if against is None or arm == reference else utility - against
-        made = [_row(p, requests, tally, utility, beyond) for p in picks]
+        made = [_row(run.telling, p, requests, tally, utility, beyond) for p in picks]
         if arm != learner:
             made = [replace(row, words=_words_elsewhere(row, arm, learner, tally, utility)) for row in made]
         rows[arm] = [replace(row, logged=names.get(row.user, "")) for row in made]
@@ -70,11 +71,11 @@ def rosters(run: Run, learner: str, reference: str | None, users: Sequence[int] 
 
 
 def _picked(
-    run: Run, requests: LoggedEvents, tally: Tally, prices: Utility, users: Sequence[int] | None
+    run: Run, requests: LoggedEvents, tally: Tally, priced: Metric, users: Sequence[int] | None
 ) -> Sequence[Pick]:
     if users is None:
         if tally.judged:
-            return pick(requests.users, utility_of(tally, prices), requests.seed)
+            return pick(requests.users, utility_of(tally, priced), requests.seed)
         return picked_users(requests.users, requests.seed)
     unknown = [u for u in users if u not in set(requests.users.tolist())]
     if unknown:
@@ -91,14 +92,15 @@ def _words_elsewhere(row: RosterRow, arm: str, learner: str, tally: Tally, utili
     return f"{WHY[row.why]} in {learner}; {row.rank:,} of {len(utility):,} in {arm}"
 
 
-def utility_of(tally: Tally, prices: Utility) -> F64:
+def utility_of(tally: Tally, utility: Metric) -> F64:
     """Mean utility of a turn, by user `[n]`."""
-    count = advice_metrics(prices)["utility"].count if "worth" in tally.by_week else prices.count()
-    total = sum(weight * tally.by_week[name].sum(axis=1) for name, weight in count.items())
+    total = sum(weight * tally.by_week[name].sum(axis=1) for name, weight in utility.count.items())
     return np.asarray(total / np.maximum(tally.by_week["turn"].sum(axis=1), 1.0), np.float64)
 
 
-def _row(p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F64 | None) -> RosterRow:
+def _row(
+    telling: Telling, p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F64 | None
+) -> RosterRow:
     i = int(np.flatnonzero(requests.users == p.user)[0])
     turn, hit, wrong_hit = (tally.by_week[name][i].sum() for name in ("turn", "hit", "wrong_hit"))
     rank = 1 + int((utility > utility[i]).sum())
@@ -111,23 +113,25 @@ def _row(p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F6
         turns=f"{int(turn):,}",
         hit_rate=typeset_value(hit / turn, "share"),
         err_per_hit=typeset_value(wrong_hit / hit if hit else None, "share"),
-        listened=typeset_value(_listened(tally, i), "share"),
+        taken=typeset_value(_taken(telling, tally, i), "share"),
         skills="" if np.isnan(tally.book_end[i]) else f"{int(tally.book_end[i]):,}",
         utility=typeset_value(float(utility[i]), "utility"),
         beyond="" if beyond is None else typeset_value(float(beyond[i]), "utility", signed=True),
-        spark=_spark(tally, i),
+        spark=_spark(telling, tally, i),
     )
 
 
-def _listened(tally: Tally, i: int) -> float | None:
-    """Share of interventions that the user listened to."""
-    spoken = float(tally.by_week["spoken"][i].sum()) if "spoken" in tally.by_week else 0.0
-    return float(tally.by_week["listened"][i].sum()) / spoken if spoken else None
+def _taken(telling: Telling, tally: Tally, i: int) -> float | None:
+    """Share of interactions that the user took."""
+    for names in telling.interactions:
+        spoken = float(tally.by_week[names.spoken][i].sum())
+        return float(tally.by_week[names.taken][i].sum()) / spoken if spoken else None
+    return None
 
 
-def _spark(tally: Tally, i: int) -> Markup:
+def _spark(telling: Telling, tally: Tally, i: int) -> Markup:
     """Bars by week, from below: right hits, wrong hits, right and wrong answers of the LLM, as far as that is known; of
-    advice what was listened to, overridden, and neither.
+    interactions those that were taken, refused, and neither.
     """
     turn, hit, wrong, wrong_hit = (tally.by_week[name][i] for name in ("turn", "hit", "wrong", "wrong_hit"))
     stack: list[tuple[str, F64 | I64]] = [
@@ -139,9 +143,9 @@ def _spark(tally: Tally, i: int) -> Markup:
     if "other" in tally.by_week:  # a log: that much of it is known
         other = np.nan_to_num(tally.by_week["other"][i])
         stack = [("hit unknown", hit - other), ("hit wrong", other), ("llm unknown", turn - hit)]
-    if "spoken" in tally.by_week:
-        listened, overridden = (tally.by_week[name][i] for name in ("listened", "overridden"))
-        stack = [("hit right", listened), ("llm wrong", overridden), ("llm right", turn - listened - overridden)]
+    for names in telling.interactions:
+        taken, refused = (tally.by_week[name][i] for name in (names.taken, names.refused))
+        stack = [("hit right", taken), ("llm wrong", refused), ("llm right", turn - taken - refused)]
     wide, most = SPARK_WIDTH / len(turn), max(float(turn.max()), 1.0)
     floor = np.full(len(turn), float(SPARK_HEIGHT))
     parts = []

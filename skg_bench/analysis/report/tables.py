@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.links import flips_link
 from skg_bench.analysis.report.typeset import typeset_interval, typeset_sizes, typeset_value
@@ -17,8 +18,6 @@ LEVEL_METRICS = (
 )  # fmt: skip
 OF_A_LOG = ("hit_rate", "same_answer", "other_answer", "other_intent", "wrong_lower", "wrong_upper", "rated_share",
             "rated_ok", "skills", "offers_per_week", "calls_saved", "cost_saved_usd")  # fmt: skip
-OF_ADVICE = ("utility", "listened", "overridden", "regret", "blocked_wanted", "interventions_per_week", "hit_rate",
-             "worth_it", "skills", "learning_cost_usd")  # fmt: skip
 LONG_LABEL = {"utility": "Utility per request"}
 VERDICT_TONES = {"better": "good", "worse": "bad", "higher": "plain", "lower": "plain"}
 FOREST_WIDTH, FOREST_HEIGHT = 200, 20
@@ -76,11 +75,9 @@ class DifferenceTable:
     rows: Sequence[DifferenceRow]
 
 
-def metric_heading(metric: str, metrics: Mapping[str, MetricWords]) -> str:
+def metric_heading(metric: str, metrics: Mapping[str, MetricWords], noun: str = "request") -> str:
     """A metric's name as a heading."""
-    text = str(LONG_LABEL.get(metric) or metrics[metric].label)
-    if metric == "utility" and "listened" in metrics:
-        text = "Utility per purchase"
+    text = named(LONG_LABEL[metric], noun) if metric in LONG_LABEL else metrics[metric].label
     return text[:1].upper() + text[1:]
 
 
@@ -88,8 +85,8 @@ def levels(summary: Summary, looks: Sequence[Look]) -> tuple[list[str], list[Lev
     """Headings and rows, best utility first."""
     metrics, arms = summary.metrics, summary.arms
     wanted: Sequence[str] = LEVEL_METRICS
-    if summary.advised:
-        wanted = OF_ADVICE
+    if summary.telling.table:
+        wanted = summary.telling.table
     elif summary.log is not None:
         wanted = [m for m in OF_A_LOG if any(_mean(arms[look.arm].get(m)) > float("-inf") for look in looks)]
     wanted = [*wanted, *summary.own]
@@ -107,7 +104,7 @@ def levels(summary: Summary, looks: Sequence[Look]) -> tuple[list[str], list[Lev
                 ],
             )
         )
-    return [metric_heading(m, metrics) for m in listed], rows
+    return [metric_heading(m, metrics, summary.telling.noun) for m in listed], rows
 
 
 def difference_tables(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
@@ -118,7 +115,7 @@ def difference_tables(summary: Summary, looks: Sequence[Look]) -> list[Differenc
     entries = [
         (ArmPair(look, "", flips_link(look.arm, reference)), against[look.arm]) for look in order if look.arm in against
     ]
-    return _tables(entries, summary.metrics)
+    return _tables(entries, summary)
 
 
 def effects(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
@@ -129,20 +126,21 @@ def effects(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
         effect = frozen[look.arm]
         note = f"{effect.live} against {look.arm}, from turn {effect.since:,}"
         entries.append((ArmPair(look, note, flips_link(effect.live, look.arm)), effect.metrics))
-    return _tables(entries, summary.metrics)
+    return _tables(entries, summary)
 
 
 def _tables(
-    entries: Sequence[tuple[ArmPair, Mapping[str, DifferenceFigure]]], metrics: Mapping[str, MetricWords]
+    entries: Sequence[tuple[ArmPair, Mapping[str, DifferenceFigure]]], summary: Summary
 ) -> list[DifferenceTable]:
     tables = []
-    for metric, about in metrics.items():
+    for metric, about in summary.metrics.items():
         some = [(pair, by_metric[metric]) for pair, by_metric in entries if metric in by_metric]
         if not any(d.verdict != "not measured" for _, d in some):
             continue
         scale = Scale.of([d for _, d in some], [pair.look.shown for pair, _ in some])
         rows = [_row(pair, d, about.unit, scale) for pair, d in some]
-        tables.append(DifferenceTable(metric, metric_heading(metric, metrics), about.says, rows))
+        heading = metric_heading(metric, summary.metrics, summary.telling.noun)
+        tables.append(DifferenceTable(metric, heading, about.says, rows))
     return tables
 
 

@@ -35,9 +35,9 @@
   const word = (p, i) => (i < 0 ? null : p.words[i]);
   const address = (parts) => `#${new URLSearchParams(parts)}`;
 
-  // where skills are advice, another script says what a turn is
-  const advice = settings.advice ? adviceView({ settings, el, word, permille, span, part, address }) : null;
-  const FILTERS = advice?.filters ?? [
+  // where the domain has words of its own for a turn, another script says what it is
+  const outcome = settings.outcome ? outcomeView({ settings, el, word, permille, span, part, address }) : null;
+  const FILTERS = outcome?.filters ?? [
     ["hit", "Answered by a skill", (p, i) => p.hit[i] === 1],
     ["llm", "Answered by the LLM", (p, i) => p.hit[i] === 0],
     ["wrong", settings.judged ? "Wrong (truth)" : "Given to another intent", (p, i) => p.correct[i] === 0],
@@ -141,7 +141,7 @@
 
   function details(p, i) {
     const link = el("a", { class: "permalink", href: address({ user: p.id, turn: p.turn[i] }) }, `Link to turn ${p.turn[i]} of ${settings.person.toLowerCase()} ${p.id}`);
-    if (advice) return el("div", { class: "why" }, ...advice.details(p, i), link);
+    if (outcome) return el("div", { class: "why" }, ...outcome.details(p, i), link);
     const type = word(p, p.type[i]), n = p.answerable[i];
     const rated = p.rating[i] < 0 ? (settings.judged ? "The user said nothing." : "The log holds no rating of this answer.")
       : `The user rated it ${RATINGS[p.rating[i]]}${p.late[i] > 0 ? `, ${span(p.late[i])} later` : ""}.`;
@@ -166,7 +166,7 @@
       el("summary", {},
         el("time", {}, clock(p.clock[i])),
         el("span", { class: "message" }, word(p, p.message[i])),
-        ...(advice?.cells ?? cells)(p, i)),
+        ...(outcome?.cells ?? cells)(p, i)),
       body);
   }
   function cells(p, i) {
@@ -180,7 +180,7 @@
   }
 
   // ------------------------------------------------------------------------------------- strip of weeks
-  const STACK = advice?.stack ?? [[`hit ${SHADE}`, `hits ${FINE}`], ["hit wrong", `hits ${WRONG}`], [`llm ${SHADE}`, `LLM ${FINE}`], ["llm wrong", `LLM ${WRONG}`]];
+  const STACK = outcome?.stack ?? [[`hit ${SHADE}`, `hits ${FINE}`], ["hit wrong", `hits ${WRONG}`], [`llm ${SHADE}`, `LLM ${FINE}`], ["llm wrong", `LLM ${WRONG}`]];
   function bar(p, i) {
     const fine = p.correct[i] !== 0; // of a log: not given to another intent
     return p.hit[i] ? (fine ? 0 : 1) : fine ? 2 : 3;
@@ -188,7 +188,7 @@
   function strip(p) {
     const weeks = Math.max(...p.week) + 1, counts = Array.from({ length: weeks }, () => STACK.map(() => 0)), grown = new Array(weeks).fill(0);
     p.turn.forEach((t, i) => {
-      counts[p.week[i]][(advice?.bar ?? bar)(p, i)] += 1;
+      counts[p.week[i]][(outcome?.bar ?? bar)(p, i)] += 1;
       if (p.changes.has(t)) grown[p.week[i]] += 1;
     });
     const sum = (c) => c.reduce((a, b) => a + b, 0), most = Math.max(1, ...counts.map(sum));
@@ -273,9 +273,9 @@
     const key = (...kinds) => el("p", { class: "key" }, ...kinds.flatMap(([kind, name]) => [el("i", { class: kind }), `${name} `]));
     show(`${settings.person} ${id}${user.log ? ` (${user.log.user})` : ""}`, rowOf(id).dataset.why, user.turn.map((_, i) => [user, i]), { user, notes: [
       ...(some < user.n ? [others(`Shown are the first and the last turns, ${number(some)} of ${number(user.n)}. All of them: `, id)] : []),
-      ...(advice?.begun(user) ?? []),
+      ...(outcome?.begun(user) ?? []),
       strip(user),
-      advice ? key(...advice.stack) : settings.judged ? key(["hit right", "skill, right"], ["hit wrong", "skill, wrong"], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
+      outcome ? key(...outcome.stack) : settings.judged ? key(["hit right", "skill, right"], ["hit wrong", "skill, wrong"], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
         : key(["hit unknown", "skill, not known whether right"], ["hit wrong", "skill, wrong: another intent"], ["llm unknown", "LLM, as in the log or not known"])] });
   }
 
@@ -290,9 +290,9 @@
   }
   function showFlips(arm, against) {
     const note = others(`Of the ${rows().length} users on this page, with what ${settings.learner} answered. Others: `);
-    if (advice) {
-      const filters = [arm, against].map((name, n) => [`flip-${n}`, `Listened to ${name} only`, (p, i) => advice.ends(p, name, i) && !advice.ends(p, [against, arm][n], i)]);
-      show(`Purchases that ended differently under ${arm} and ${against}`, "", everyone((p, i) => advice.differ(p, arm, against, i)), { filters, notes: [note] });
+    if (outcome) {
+      const filters = [arm, against].map((name, n) => [`flip-${n}`, `${outcome.only} to ${name} only`, (p, i) => outcome.ends(p, name, i) && !outcome.ends(p, [against, arm][n], i)]);
+      show(`${outcome.differently} under ${arm} and ${against}`, "", everyone((p, i) => outcome.differ(p, arm, against, i)), { filters, notes: [note] });
       return;
     }
     const did = settings.judged ? "HL" : "HhXSO", what = settings.judged ? "Right" : "Answered by a skill";

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skg_bench.analysis.counts.kinds import INTENT_KIND_WORDS
-from skg_bench.analysis.counts.wording import interval, least, number, of_purchases, rise_or_fall
+from skg_bench.analysis.counts.wording import interval, least, named, number, rise_or_fall
 from skg_bench.analysis.report import logged
-from skg_bench.analysis.report.advised import ALONE, advice_sentences
 from skg_bench.analysis.report.learning import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
+from skg_bench.analysis.report.told import told_sentences
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.content import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
@@ -61,9 +61,8 @@ def finding_sentences(summary: Summary, arm: str) -> list[Sentence]:
     if summary.log is not None:
         return logged.logged_findings(summary, arm)
     sentences = _effects(summary, arm)
-    if summary.advised:
-        sentences += advice_sentences(summary, arm)
-    else:
+    sentences += told_sentences(summary, arm)
+    if summary.answers:
         sentences += [
             sentence for sentence in (_answers(summary, arm), _kinds(summary, arm), _pays(summary, arm)) if sentence
         ]
@@ -108,7 +107,7 @@ def cautions(summary: Summary) -> list[Sentence]:
 
 
 def _worded(summary: Summary, sentences: Sequence[Sentence]) -> list[Sentence]:
-    return [replace(s, marked=of_purchases(s.marked)) if summary.advised else s for s in sentences]
+    return [replace(s, marked=named(s.marked, summary.telling.noun)) for s in sentences]
 
 
 def _against(summary: Summary, arm: str, *, whole: bool = False) -> Sentence | None:
@@ -119,8 +118,8 @@ def _against(summary: Summary, arm: str, *, whole: bool = False) -> Sentence | N
         return None
     other = code(reference)
     if whole and reference == summary.never:
-        other = f"{ALONE if summary.advised else 'the LLM alone'} ({other})"
-    given = GIVEN.get(summary.serving.get(arm, ""), "") if whole and not summary.advised else ""
+        other = f"{summary.telling.alone} ({other})"
+    given = GIVEN.get(summary.serving.get(arm, ""), "") if whole and summary.answers else ""
     if gap.verdict == "identical":
         return Sentence(f"{code(arm)} and {code(reference)} are identical: they did the same on every turn.", "plain")
     if gap.verdict == "equal for every user":
@@ -203,8 +202,8 @@ def _price(summary: Summary, arm: str) -> Sentence | None:
         return None
     level = f"{code(arm)} and {code(reference)} would be level if"
     now = summary.utility.wrong
-    if summary.advised:
-        return Sentence(f"{level} a wanted purchase held back cost {price:.2g}, in place of {now:g}.", "plain")
+    for priced in summary.telling.prices:
+        return Sentence(f"{level} {priced.noun} cost {price:.2g}, in place of {now:g}.", "plain")
     return Sentence(f"{level} a wrong answer cost {price:.2g} right ones (here {now:g}).", "plain")
 
 

@@ -6,16 +6,15 @@ from html import escape
 
 from markupsafe import Markup
 
-from skg_bench.analysis.report.advised import LINK_WORDS
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import WIDTH, tick, ticks
 from skg_bench.analysis.report.links import lost
 from skg_bench.analysis.report.typeset import typeset_interval, typeset_value
 from skg_bench.analysis.summary.content import Summary, Waterfall
 from skg_bench.analysis.summary.figures import NO_FIGURE, Figure
-from skg_bench.analysis.summary.regret import LINKS
 from skg_bench.analysis.summary.waterfall import ORDER
 
+Words = tuple[str, str]  # a label, and what it says
 LEFT, RIGHT, ROW, BAR, FOOT = 118, 46, 21, 13, 24  # pixels
 LOSS_WORDS = {
     "novelty": ("Nothing to know", "A one-off, or no earlier answer that still holds: the LLM answered."),
@@ -61,31 +60,29 @@ class ArmLosses:
 def panels(summary: Summary, looks: Sequence[Look]) -> list[ArmLosses]:
     """One per arm, in the order of `looks`; none where a log does not say what was right."""
     fallen = summary.waterfall  # empty where the right answers are not known
-    return [_panel(look, fallen[look.arm], summary.turns) for look in looks if look.arm in fallen]
+    order = [link.name for link in summary.telling.links] or ORDER
+    words = {**LOSS_WORDS, **{link.name: (link.label, link.says) for link in summary.telling.links}}
+    named = {cause: words[cause] for cause in order}
+    return [_panel(look, fallen[look.arm], summary, named) for look in looks if look.arm in fallen]
 
 
-def _panel(look: Look, fall: Waterfall, turns: int) -> ArmLosses:
-    losses, against, order = fall.losses, fall.differences or {}, _order(fall.losses)
+def _panel(look: Look, fall: Waterfall, summary: Summary, named: Mapping[str, Words]) -> ArmLosses:
+    losses, against = fall.losses, fall.differences or {}
     return ArmLosses(
         look,
         typeset_value(fall.ceiling, "utility"),
-        typeset_value(fall.ceiling - sum(_mean(losses[cause]) for cause in order), "utility"),
-        Markup(waterfall_svg(look, fall.ceiling, losses)),  # noqa: S704  names are escaped
-        [_row(cause, losses[cause], against.get(cause, NO_FIGURE), turns) for cause in order],
+        typeset_value(fall.ceiling - sum(_mean(losses[cause]) for cause in named), "utility"),
+        Markup(waterfall_svg(look, fall, named, summary.telling.best)),  # noqa: S704  names are escaped
+        [_row(words, losses[cause], against.get(cause, NO_FIGURE), summary.turns) for cause, words in named.items()],
     )
-
-
-def _order(losses: Mapping[str, Figure]) -> Sequence[str]:
-    """The bars from above: causes, or the links of advice."""
-    return LINKS if LINKS[0] in losses else ORDER
 
 
 def _mean(loss: Figure) -> float:
     return 0.0 if loss.mean is None else loss.mean
 
 
-def _row(cause: str, loss: Figure, against: Figure, turns: int) -> CauseRow:
-    label, says = {**LOSS_WORDS, **LINK_WORDS}[cause]
+def _row(words: Words, loss: Figure, against: Figure, turns: int) -> CauseRow:
+    label, says = words
     return CauseRow(
         label,
         says,
@@ -98,17 +95,17 @@ def _row(cause: str, loss: Figure, against: Figure, turns: int) -> CauseRow:
     )
 
 
-def waterfall_svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
+def waterfall_svg(look: Look, fall: Waterfall, named: Mapping[str, Words], best: str) -> str:
     """The bars, with the 95 % interval for new requests at the end of each. A bar below 0 goes to the right."""
-    order, named = _order(losses), {**LOSS_WORDS, **LINK_WORDS}
+    losses, ceiling = fall.losses, fall.ceiling
     levels = [ceiling]
-    for cause in order:
+    for cause in named:
         levels.append(levels[-1] - _mean(losses[cause]))
     reach = [
         level - end
-        for level, cause in zip(levels, order, strict=False)
+        for level, cause in zip(levels, named, strict=False)
         for end in (losses[cause].low_new, losses[cause].high_new)
-        if end is not None and cause in LINKS
+        if end is not None and cause not in LOSS_WORDS
     ]
     marks, step = ticks(min(levels + reach), max(levels + reach))
     floor = ROW * len(levels) + ROW + 4
@@ -116,7 +113,7 @@ def waterfall_svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> s
     def x(value: float) -> float:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * max(value - marks[0], 0.0) / (marks[-1] - marks[0]), 1)
 
-    words = "; ".join(f"{named[c][0]} {typeset_value(losses[c].mean, 'utility')}" for c in order)
+    words = "; ".join(f"{named[c][0]} {typeset_value(losses[c].mean, 'utility')}" for c in named)
     label = f"{look.arm}: from {typeset_value(ceiling, 'utility')} to {typeset_value(levels[-1], 'utility')}. {words}."
     out = [
         f'<svg class="chart falls {look.css}" viewBox="0 0 {WIDTH} {floor + FOOT}" role="img"',
@@ -125,9 +122,8 @@ def waterfall_svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> s
     for mark in marks:
         out.append(f'<line x1="{x(mark)}" x2="{x(mark)}" y1="0" y2="{floor}"/>')
         out.append(f'<text x="{x(mark)}" y="{floor + 15}" text-anchor="middle">{tick(mark, "utility", step)}</text>')
-    first = "Best kind" if order == LINKS else "Ceiling"
-    out.append(f"</g>{_words(first, ceiling, 0)}{_level(x(ceiling), 0)}")
-    for n, cause in enumerate(order, 1):
+    out.append(f"</g>{_words(best, ceiling, 0)}{_level(x(ceiling), 0)}")
+    for n, cause in enumerate(named, 1):
         loss, middle = losses[cause], (n + 0.5) * ROW
         before, after = x(levels[n - 1]), x(levels[n])
         wide = max(abs(before - after), 0.8)

@@ -66,7 +66,7 @@ def collect(
 ) -> Found:
     """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
     results, multipliers = Found(), signs(requests.seed, requests.users)
-    answered = requests.judged and not requests.advised
+    answered = requests.judged and requests.answers
     kind = kinds(run, requests) if answered else None
     for arm, held in _in_turn(run, requests, role, utility):
         tally, lost = held[arm].tally[0], held[arm].lost
@@ -115,7 +115,7 @@ def _in_turn(
 
     def read(arm: str) -> _Held:
         tally = tallies(run, arm, requests, role.since(arm))
-        if requests.advised:
+        if not requests.answers:
             return _Held(tally, regret(run, arm, requests, utility), None, np.zeros(0, np.int64))
         if not tally[0].judged:
             return _Held(tally, None, None, np.zeros(0, np.int64))

@@ -9,12 +9,12 @@ from typing import Any
 from skg_bench.analysis.counts.metrics import Better, Utility
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure
 from skg_bench.analysis.summary.learning import LearningJobs
-from skg_bench.core.advice import ADVICE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
 from skg_bench.core.shapes import shaped
+from skg_bench.runfolder.telling import Telling
 
-SUMMARY_VERSION = 11
+SUMMARY_VERSION = 12
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class FreezeEffect:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Utility at other prices of a wrong answer; where skills are advice, of a wanted purchase held back."""
+    """Utility at other prices of a wrong answer, or of the mistake that the domain prices."""
 
     wrong: Sequence[float]  # the prices, lambda
     arms: Mapping[str, Sequence[Figure]]  # one figure a price
@@ -49,7 +49,7 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class OfferPrices:
-    """Utility at other prices of an offer to capture; empty where skills are advice or a log is replayed."""
+    """Utility at other prices of an offer to capture; empty where skills keep no answers or a log is replayed."""
 
     prices: Sequence[float]
     arms: Mapping[str, Sequence[Figure]]  # one figure a price
@@ -59,8 +59,8 @@ class OfferPrices:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """Utility lost per request by `cause` of the turn log, and policy = score + threshold; where skills are advice, by
-    link (`regret.py`).
+    """Utility lost per request by `cause` of the turn log, and policy = score + threshold; or by link of the domain
+    (`regret.py`).
 
     All but policy sum to ceiling - utility. `n_turns` of a figure: turns of the arm booked to the cause.
     """
@@ -118,12 +118,9 @@ class Summary:
     learning: Mapping[str, LearningJobs]  # by arm; of arms that asked a model
     domain: str
     own: Sequence[str]  # metrics that the domain brings itself
+    answers: bool  # do skills keep answers that are right or wrong?
+    telling: Telling  # the words of the domain
     pending_feedback: int  # ratings of all arms that became known only after the end, and were used in nothing
-
-    @property
-    def advised(self) -> bool:
-        """Are skills advice, so that there are outcomes and no answers?"""
-        return self.domain == ADVICE
 
     def to_json(self) -> str:
         """The text of the file."""

@@ -1,8 +1,8 @@
 """Computes `summary.json` and `curves.csv` of a run, which the page, the table of arms and the trackers read.
 
 `content.py` and `figures.py` say what `summary.json` holds. Of a replayed log, all that needs to know whether answers
-were right is null, and waterfall and ceiling are empty. Where skills are advice, so is the
-ceiling, and sensitivity is that to the price of a wanted purchase held back.
+were right is null, and waterfall and ceiling are empty. Where skills keep no answers, so is the
+ceiling, and sensitivity is that to the price of the mistake that the domain names.
 
 `curves.csv`: arm, period (1-based week), metric, n (users), mean, low, high; low and high are simultaneous bands
 (`curves`). Besides the metrics: `utility_difference` (arm - reference), `learning_effect` (frozen arms: live - frozen,
@@ -15,10 +15,9 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, at_blocked, is_advised, metrics_of
 from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
-from skg_bench.analysis.counts.outcomes import outcome_columns
+from skg_bench.analysis.counts.outcomes import PAID_COLUMNS, at_price, metrics_of, outcome_columns
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.roles import Roles, roles
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
@@ -87,12 +86,13 @@ def read_summary(run: Run) -> Summary:
 
 def describe(run: Run) -> tuple[Summary, list[Curve]]:
     """The content of `summary.json`, and all curves."""
-    advised = is_advised(run)
-    more = ADVICE_COLUMNS if advised else LOGGED_COLUMNS if run.manifest.get("log") else ()
-    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *outcome_columns(run), *more])
+    answers, more = run.domain.answers, LOGGED_COLUMNS if run.manifest.get("log") else ()
+    (logs,) = read_once(
+        [run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *PAID_COLUMNS, *outcome_columns(run), *more]
+    )
     requests, role = events(logs), roles(run)
     utility = _prices(run)
-    shown, beyond = metrics_of(run, utility), against_never() if role.never and not advised else {}
+    shown, beyond = metrics_of(run, utility), against_never() if role.never and answers else {}
     if not requests.judged:
         shown |= logged()
     lambdas, swept = _swept(run, utility)
@@ -115,7 +115,8 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
         waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
         ceiling=tables.ceiling, saturation=use,
         totals={arm: {name: digits(total) for name, total in tables.totals[arm].items()} for arm in run.arms},
-        domain=run.domain.name, own=[metric.name for metric in run.domain.metrics],
+        domain=run.domain.name, own=[metric.name for metric in run.domain.metrics], answers=answers,
+        telling=run.telling,
         learning={arm: jobs for arm in run.arms if (jobs := learning_jobs(run, arm)) is not None},
         pending_feedback=int(sum(total["pending"] for total in tables.totals.values())),
     )  # fmt: skip
@@ -130,27 +131,34 @@ def _serving(run: Run) -> dict[str, str]:
 
 
 def _prices(run: Run) -> Utility:
-    """The price list; where skills are advice and the world says it, with that of a wanted purchase held back as the
-    price of what is wrong.
+    """The price list; where the domain names a mistake and the world prices it, with that as the price of what is
+    wrong.
     """
-    prices = Utility.of(run.config)
-    blocked = run.config["simulator"].get("blocked") if is_advised(run) else None
-    return prices if blocked is None else replace(prices, wrong=float(blocked))
+    prices, price = Utility.of(run.config), _priced(run)
+    return prices if price is None else replace(prices, wrong=price)
+
+
+def _priced(run: Run) -> float | None:
+    """Price in the world of the mistake that the domain names; None: none."""
+    given = [run.config["simulator"].get(each.parameter) for each in run.telling.prices]
+    return float(given[0]) if given and given[0] is not None else None
 
 
 def _swept(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
-    """Prices of what is wrong, and utility at each; none where skills are advice and the world does not price it."""
+    """Prices of what is wrong, and utility at each; none where skills keep no answers and the world does not price a
+    mistake.
+    """
     lambdas = sorted({*LAMBDAS, utility.wrong})
-    if not is_advised(run):
+    if run.domain.answers:
         return lambdas, [utility.at(price) for price in lambdas]
-    if run.config["simulator"].get("blocked") is None:
+    if _priced(run) is None:
         return [], []
-    return lambdas, [at_blocked(utility, utility.wrong, price) for price in lambdas]
+    return lambdas, [at_price(run, utility, price) for price in lambdas]
 
 
 def _offers(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
-    """Prices of an offer, and utility at each; none where skills are advice or truth is not known."""
-    if is_advised(run) or run.manifest.get("log"):
+    """Prices of an offer, and utility at each; none where skills keep no answers or truth is not known."""
+    if not run.domain.answers or run.manifest.get("log"):
         return [], []
     prices = sorted({*OFFER_PRICES, utility.offer})
     return prices, [utility.at_offer(price) for price in prices]

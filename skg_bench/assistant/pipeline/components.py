@@ -8,12 +8,12 @@ from skg_bench.assistant.pipeline.learning_time import LearningTime
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import Signals
 from skg_bench.assistant.pipeline.signs import Signs
-from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.strategies import strategies
 from skg_bench.core.types import Curator, Reranker, Router, Serving
+from skg_bench.core.world import ReadingWorld
 from skg_bench.skillbook.prompt_layout import frame_size
 
 Scope = Literal["user", "pool", "pool+user"]
@@ -109,10 +109,10 @@ class Components:
             return "learns from people beside the users, and a log has no others"
         return None
 
-    def unadvised(self, world: Advised) -> str | None:
-        """Reason why they cannot be used in a world in which skills are advice, after `arm NAME`; None: they can."""
+    def unread(self, world: ReadingWorld[Any]) -> str | None:
+        """Reason why they cannot be used in a world that reads what skills say, after `arm NAME`; None: they can."""
         if self.serving != "prompted":
-            return f"has serving={self.serving}, and advice goes into a prompt; take serving=prompted"
+            return f"has serving={self.serving}, and what skills say goes into a prompt; take serving=prompted"
         for part in components_within(self.curator):
             folder = getattr(part, "strategies", None)
             if hasattr(part, "strategies") and strategies(folder).digest != world.digest:

@@ -224,8 +224,8 @@ class Pipelines:
 
 
 def _worth(truth: GroundTruth, content: U64) -> F64 | None:
-    """Expected worth `[B, 1 + S]` of the generic question and of what skills say; None: skills are no advice. For a
-    skill that says nothing the question is asked.
+    """Expected worth `[B, 1 + S]` of what is said without a skill, and of what skills say; None: these keep answers. A
+    skill that says nothing counts as none.
     """
     return None if truth.worth is None else truth.worth(np.pad(content, ((0, 0), (1, 0))))
 
@@ -273,7 +273,7 @@ def _context(state: PipelineState, query: Message) -> DecisionContext | None:
 
 
 def _rated(state: PipelineState, seen: Experience, given: KnownFeedback) -> tuple[Experience, KnownFeedback, I64]:
-    """Feedback with the ratings that the arm's signs make of what users did and said about advice: those of this turn,
+    """Feedback with the ratings that the arm's signs make of what users did and said: those of this turn,
     all feedback, and of each of its rows the place in `given`.
     """
     signs = state.stack.shared.signs

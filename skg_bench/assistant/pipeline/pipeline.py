@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.ensemble import Pipelines
 from skg_bench.assistant.pipeline.pretraining import Simulate, pretrained
 from skg_bench.assistant.pipeline.stack import stackable
-from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.core.world import ReadingWorld
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Pipeline:
         """Reason why a replayed log cannot serve it, after `arm NAME`; None: it can."""
         return self.components.unlogged()
 
-    def unadvised(self, world: Advised) -> str | None:
-        """Reason why it cannot be used in a world in which skills are advice, after `arm NAME`; None: it can."""
-        return self.components.unadvised(world)
+    def unread(self, world: ReadingWorld[Any]) -> str | None:
+        """Reason why it cannot be used in a world that reads what skills say, after `arm NAME`; None: it can."""
+        return self.components.unread(world)
 
     def alike(self, arm: Arm, other: Arm) -> bool:
         """Can both be stepped together?"""

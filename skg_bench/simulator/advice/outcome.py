@@ -29,4 +29,7 @@ def advice(strategies: Sequence[str]) -> Domain:
     def named(each: OutcomeField) -> OutcomeField:
         return replace(each, stored="words", levels=tuple(strategies)) if each.name == "strategy" else each
 
-    return Domain(ADVICE, outcome=tuple(map(named, outcome_fields(Outcome))))
+    return Domain(
+        ADVICE, outcome=tuple(map(named, outcome_fields(Outcome))), book="worth_book",
+        telling="skg_bench.simulator.advice:telling.toml",
+    )  # fmt: skip

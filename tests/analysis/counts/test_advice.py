@@ -8,7 +8,6 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import cells, compare
 from skg_bench.analysis.comparison.turn_bins import utility
-from skg_bench.analysis.counts.advice import ADVISED
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import COUNTS, events, tallies
 from skg_bench.analysis.gate.panel import panel
@@ -16,7 +15,8 @@ from skg_bench.analysis.report import verdict
 from skg_bench.app import commands
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
-from tests.analysis.advised import UTILITY, Purchase, drawn, make_advice_run
+from skg_bench.runfolder.telling import telling_of
+from tests.analysis.advised import ADVISED, UTILITY, Purchase, drawn, make_advice_run
 
 BEFORE_PRICES = (0.4, 0.3, 0.2, 0.1)
 FIRST = [
@@ -30,6 +30,8 @@ SECOND = [
     Purchase("abandoned", day=2.0, worths=(*BEFORE_PRICES, 0.95), satisfaction="regret_it", after=30.0, learning=0.005),
     Purchase("timeout", day=3.0, worths=(*BEFORE_PRICES, -0.05), satisfaction="not_sure", learned=True),
 ]
+TELLING = telling_of({"domain": ADVISED.plain()})
+COUNTED = set(TELLING.counted)
 EXPECTED = {
     "utility": ((-0.05 - 1.05 - 0.05 - 3 * 0.03) / 4 + (0.95 + 0.95 - 0.05 - 3 * 0.03 - 0.05) / 3) / 2,
     "listened": (2 / 3 + 2 / 3) / 2, "overridden": (1 / 3 + 0) / 2, "accepted": (1 / 3 + 1 / 3) / 2,
@@ -62,7 +64,7 @@ def test_what_users_say_after_the_end_is_pending(run: Run) -> None:
 
 def test_nothing_of_answers_is_in_the_summary(run: Run) -> None:
     content, curves = summary.describe(run)
-    assert content.advised
+    assert not content.answers
     answers = {"correct", "err_per_hit", "err_per_request", "rated_ok", "calls_saved", "err_excess", "right_per_hit"}
     assert not answers & set(content.metrics)
     assert (content.ceiling, content.kinds, content.sensitivity.pays_from) == ({}, {}, {})
@@ -80,7 +82,7 @@ def test_how_often_users_listen_is_neither_better_nor_worse(run: Run) -> None:
 def test_a_skill_given_before_the_first_turn_is_added_at_no_turn(run: Run) -> None:
     assert [(row["user"], row["turn"]) for row in run.updates("guardian").to_pylist()] == [(0, -1), (1, -1), (1, 2)]
     tally = tallies(run, "guardian", events(run))[0]
-    assert set(tally.by_cell) == (set(COUNTS) - {"rated", "ok"}) | set(ADVISED)
+    assert set(tally.by_cell) == (set(COUNTS) - {"rated", "ok"}) | COUNTED
     assert tally.by_cell["add"].sum() == 1
     assert tally.book_end.tolist() == [1, 2]
 
@@ -139,14 +141,14 @@ def test_a_comparison_fits_into_a_terminal(
 
 
 def test_a_gate_says_that_it_is_about_answers(run: Run) -> None:
-    with pytest.raises(UsageError, match="skills are advice and nothing is answered: a gate is about answers; hold"):
+    with pytest.raises(UsageError, match="skills keep no answers: a gate is about answers; hold"):
         panel(run, "guardian")
-    with pytest.raises(UsageError, match="skills are advice"):
+    with pytest.raises(UsageError, match="skills keep no answers"):
         panel(run, "skg")  # the arm of a baseline from a world of answers
 
 
 def test_turns_that_an_arm_answered_worse_are_not_asked_for_where_nothing_is_answered(run: Run) -> None:
-    with pytest.raises(UsageError, match="nothing is answered: compare --flips is about answers"):
+    with pytest.raises(UsageError, match="no answers: compare --flips is about answers"):
         compare([run], flips=2)
 
 

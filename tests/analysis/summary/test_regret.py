@@ -8,13 +8,14 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import events
-from skg_bench.analysis.summary.regret import LINKS, regret
+from skg_bench.analysis.summary.regret import regret
 from skg_bench.app import tables
 from skg_bench.app.progress import console
 from skg_bench.runfolder.run import Run
 from tests.analysis.advised import UTILITY, Purchase, drawn, make_advice_run
 
 PRICES = Utility(**UTILITY)
+LINKS = ("curation", "choice", "wear", "luck", "paid")
 
 
 @pytest.fixture(scope="module")

@@ -215,7 +215,7 @@ def test_a_summary_that_is_not_there_or_of_another_version_says_what_to_do(tmp_p
     for text, version in (('{"schema": 3}', "None"), ('{"version": 5}', "5"), ("[]", "None")):
         (run.path / "summary.json").write_text(text)
         accept(run.path, "summary.json")
-        with pytest.raises(UsageError, match=rf"version {version}, this program reads version 11; .*report {run.path}"):
+        with pytest.raises(UsageError, match=rf"version {version}, this program reads version 12; .*report {run.path}"):
             summary.read_summary(run)
 
 

@@ -1,47 +1,45 @@
 "use strict";
-// What `users.js` shows of purchases that an assistant advised about: filters, one purchase, weeks.
-const adviceView = ({ settings, el, word, permille, span, part, address }) => {
-  const { tiers, outcomes, satisfactions } = settings.advice;
-  const LISTENED = ["accepted", "wait", "abandoned"];
+// What `users.js` shows of turns in a domain with outcomes, in its words: filters, one turn, weeks.
+const outcomeView = ({ settings, el, word, permille, span, part, address }) => {
+  const { who: roles, did: acts, later: answers, words } = settings.outcome;
   const readable = (text) => text.replaceAll("_", " ");
-  const tier = (p, i) => tiers[p.tier[i]], outcome = (p, i) => outcomes[p.outcome[i]];
-  const spoken = (p, i) => p.served[i] !== 2, listened = (p, i) => spoken(p, i) && LISTENED.includes(outcome(p, i));
-  const held = (p, i) => p.correct[i] !== p.wanted[i];  // right: held back and not wanted, or bought and wanted
-  const ended = (p, i) => (held(p, i) ? "held back" : "bought"), want = (p, i) => (p.wanted[i] ? "wanted" : "not wanted");
-  const overridden = (p, i) => outcome(p, i) === "overridden";
+  const role = (p, i) => roles[p.who[i]], act = (p, i) => acts[p.did[i]];
+  const spoken = (p, i) => p.served[i] !== 2, taken = (p, i) => spoken(p, i) && words.taken.includes(act(p, i));
+  const held = (p, i) => p.correct[i] !== p.wanted[i];
+  const ended = (p, i) => words.ended[held(p, i) ? 1 : 0], want = (p, i) => words.wants[p.wanted[i] ? 1 : 0];
+  const refused = (p, i) => act(p, i) === words.refused;
+  const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
   const later = (p, turn) => p.later.filter(([about]) => about === turn);
   const jobs = (p, test) => p.jobs.filter(test);
   const quoted = (text) => `“${text}”`;
 
-  const ENDED = {
-    accepted: (who) => (who === "negotiator" ? "Accepted: bought, and cheaper." : "Accepted: not bought."),
-    overridden: () => "Overridden: bought all the same.",
-    wait: () => "Waited a day.",
-    abandoned: () => "Abandoned: gave up, and did not buy.",
-    auto_approved: () => "Approved: nothing was said.",
-  };
+  function happened(p, i) {
+    const ending = words.endings.find(({ did, who }) => did === act(p, i) && (who === "" || who === role(p, i)));
+    return ending?.says ?? `${readable(act(p, i))}.`;
+  }
 
   const filters = [
-    ["strategy", "A strategy was used", (p, i) => p.served[i] === 1],
-    ["generic", "The generic question", (p, i) => p.served[i] === 0],
-    ["listened", "Listened", listened],
-    ["overridden", "Overridden", overridden],
-    ["blocked", "Wanted, and held back (truth)", (p, i) => p.wanted[i] === 1 && held(p, i)],
+    ["skilled", words.filters.skilled, (p, i) => p.served[i] === 1],
+    ["unskilled", words.filters.unskilled, (p, i) => p.served[i] === 0],
+    ["taken", words.filters.taken, taken],
+    ["refused", words.filters.refused, refused],
+    ["wrong", words.filters.wrong, (p, i) => p.wanted[i] === 1 && held(p, i)],
     ["later", "Answered later", (p, i) => later(p, p.turn[i]).length > 0],
     ["learned", "Learned", (p, i) => p.changes.has(p.turn[i])],
     ["sittings", "Jobs beside one another", (p, i) => sittings(p, p.turn[i]).length > 0],
   ].filter(([name]) => name !== "sittings" || Object.values(settings.rules).some(({ conflict }) => conflict !== null)); // null: learning takes no time
 
   function said(p, i) {
-    if (!spoken(p, i)) return `The ${tier(p, i)} said nothing.`;
+    const parts = { who: role(p, i), skill: quoted(word(p, p.skill[i])) };
+    if (!spoken(p, i)) return filled(words.silent, parts);
     const odds = p.propensity[i] === null || p.propensity[i] >= 1000 ? "" : ` It is chosen with probability ${permille(p.propensity[i])}.`;
-    return (p.served[i] === 1 ? `The ${tier(p, i)} used ${quoted(word(p, p.skill[i]))}.` : `The ${tier(p, i)} asked the generic question.`) + odds;
+    return filled(p.served[i] === 1 ? words.used : words.asked, parts) + odds;
   }
 
   function shown(p, i) {
     if (!spoken(p, i) || !p.shown[i].length) return null;
     return el("div", { class: "scroll" }, el("table", { class: "shortlist" },
-      el("thead", {}, el("tr", {}, ...["Strategy in the prompt", "Combined"].map((h) => el("th", { scope: "col" }, h)))),
+      el("thead", {}, el("tr", {}, ...[words.skill, "Combined"].map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", {}, ...p.shown[i].map(([text, combined, chosen]) => el("tr", { class: chosen ? "chosen" : null },
         el("th", { scope: "row" }, word(p, text), chosen ? el("small", {}, " chosen") : null), el("td", {}, permille(combined)))))));
   }
@@ -101,9 +99,9 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
   function afterwards(p, i) { // what was said later, and what that changed
     const turn = p.turn[i];
     return later(p, turn).flatMap(([, value, seconds]) => {
-      const changed = jobs(p, (job) => job[1] === turn && word(p, job[2]) === "satisfaction");
+      const changed = jobs(p, (job) => job[1] === turn && word(p, job[2]) === words.later);
       return [
-        el("p", {}, `${span(seconds)} later: ${readable(satisfactions[value])}.`, changed.length ? "" : " Nothing was learned from it."),
+        el("p", {}, `${span(seconds)} later: ${readable(answers[value])}.`, changed.length ? "" : " Nothing was learned from it."),
         ...changed.flatMap((job) => {
           const [at, changes] = written(p, job), link = el("a", { href: address({ user: p.id, turn: at }) }, `turn ${at}`);
           return [reflection(p, job), el("p", {}, changes ? "The skillbook changed by it at " : "The skillbook stayed as it was at ", link, changes ? ":" : "."), changes];
@@ -113,33 +111,32 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
   }
 
   function truth(p, i) {
-    const end = `The purchase was ${ended(p, i)}, and was ${p.wanted[i] ? "" : "not "}really wanted.`;
-    const kind = word(p, p.strategy[i]);
-    const about = kind === null ? "" : ` The strategy is really of the kind ${readable(kind)}.`;
-    const book = p.worth_book[i] === null ? "" : `, the best in the book ${permille(p.worth_book[i])}`;
-    return `${end}${about} Worth ${permille(p.worth[i])}; expected, without a mood, ${permille(p.worth_fresh[i])}${book}, the best that can be said ${permille(p.worth_best[i])}.`;
+    const end = filled(words.closing, { ended: ended(p, i), not: p.wanted[i] ? "" : "not " });
+    const kind = word(p, p.kind[i]), about = kind === null ? "" : ` ${filled(words.about, { kind: readable(kind) })}`;
+    const worths = words.worths.map(({ says }, n) => (p.worths[n][i] === null ? "" : `${says}${permille(p.worths[n][i])}`));
+    return `${end}${about} ${worths.join("")}.`;
   }
 
   function elsewhere(p, i) {
     return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm]) => arm !== p.arm)
-      .map(([arm, ended]) => el("li", {}, el("b", {}, arm), ` ${readable(outcomes[ended[i]])}`)));
+      .map(([arm, ended]) => el("li", {}, el("b", {}, arm), ` ${readable(acts[parseInt(ended[i], 36)])}`)));
   }
 
   return {
     filters,
     cells: (p, i) => [
-      el("span", { class: p.served[i] === 1 ? "by skill" : "by" }, p.served[i] === 1 ? word(p, p.skill[i]) : spoken(p, i) ? "generic question" : "nothing said"),
-      el("span", { class: "said" }, readable(outcome(p, i)), later(p, p.turn[i]).length ? el("small", {}, `, ${readable(satisfactions[later(p, p.turn[i])[0][1]])}`) : null),
+      el("span", { class: p.served[i] === 1 ? "by skill" : "by" }, p.served[i] === 1 ? word(p, p.skill[i]) : spoken(p, i) ? words.unskilled : words.unspoken),
+      el("span", { class: "said" }, readable(act(p, i)), later(p, p.turn[i]).length ? el("small", {}, `, ${readable(answers[later(p, p.turn[i])[0][1]])}`) : null),
       el("span", { class: p.correct[i] ? "right" : "wrong" }, `${ended(p, i)}, ${want(p, i)}`),
       el("span", { class: "grew" }, p.changes.has(p.turn[i]) ? "+ learned" : ""),
     ],
     details: (p, i) => [
       part("Said", el("p", {}, said(p, i)), shown(p, i)),
-      part("What happened", el("p", {}, ENDED[outcome(p, i)]?.(tier(p, i)) ?? `${readable(outcome(p, i))}.`)),
+      part("What happened", el("p", {}, happened(p, i))),
       part("Learned at this turn", ...jobs(p, (job) => job[0] === p.turn[i]).map((job) => reflection(p, job)), ...sittings(p, p.turn[i]).map((group) => sitting(p, group)), operations(p, p.turn[i])),
       part("Said later, and what it changed", ...afterwards(p, i)),
       part("Truth, never shown to an arm", el("p", { class: "truth" }, truth(p, i))),
-      part("The same purchase in the other arms", elsewhere(p, i)),
+      part(words.elsewhere, elsewhere(p, i)),
     ],
     begun: (p) => { // the book that a user was given
       const given = [...p.operations.entries()].filter(([turn]) => turn < 0).flatMap(([, some]) => some);
@@ -148,9 +145,10 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
       return added ? [el("details", { class: "given" }, el("summary", {}, `The skillbook began with ${count(added, "skill")}${rated}`),
         el("ul", { class: "operations" }, ...given.filter(([, op]) => op !== "TAG").map((op) => operation(op, p))))] : [];
     },
-    stack: [["hit right", "listened"], ["llm wrong", "overridden"], ["llm right", "neither, or nothing said"]],
-    bar: (p, i) => (listened(p, i) ? 0 : overridden(p, i) ? 1 : 2),
+    stack: [["hit right", words.filters.taken.toLowerCase()], ["llm wrong", words.filters.refused.toLowerCase()], ["llm right", `neither, or ${words.unspoken}`]],
+    bar: (p, i) => (taken(p, i) ? 0 : refused(p, i) ? 1 : 2),
     differ: (p, arm, against, i) => p.arms[arm]?.[i] !== p.arms[against]?.[i],
-    ends: (p, arm, i) => LISTENED.includes(outcomes[p.arms[arm]?.[i]]),
+    ends: (p, arm, i) => words.taken.includes(acts[parseInt(p.arms[arm]?.[i], 36)]),
+    only: words.filters.taken, differently: words.differently,
   };
 };

@@ -1,24 +1,24 @@
-"""Users whom an assistant advises, packed for the page: what they were about to buy, what was said, what came of it.
+"""Users of a domain with outcomes, packed for the page: what they brought, what was said, what came of it.
 
-A user is columns of small integers and texts once, as in `people.py`; `advice.js` shows them.
+The words of the domain say which columns tell that (runfolder/telling.py: TurnPanel). A user is columns of small
+integers and texts once, as in `people.py`; `outcome.js` shows them.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from skg_bench.analysis.report.people import Words, columns_by_user, fitting_turns, local_times, thousandths
-from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
+from skg_bench.core.errors import UsageError
 from skg_bench.core.learning import COURSE_COUNTS
 from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.telling import TurnPanel
 
-_TURN = [
-    "time", "message", "tier", "outcome", "serving", "skill", "propensity", "shortlist", "combined", "book_size",
-    "answer_correct", "wanted", "strategy", "worth", "worth_fresh", "worth_book", "worth_best",
-]  # fmt: skip
-_WORTHS = ("worth", "worth_fresh", "worth_book", "worth_best")
-_SERVED = {"silent": 2, "prompted": 1}  # codes of the page; 0: the generic question
+_TURN = ("time", "message", "serving", "skill", "propensity", "shortlist", "combined", "book_size", "answer_correct")
+_SERVED = {"silent": 2, "prompted": 1}  # codes of the page; 0: somebody spoke without a skill
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NO_COLUMNS: Mapping[str, list[Any]] = {}
 Columns = Mapping[str, list[Any]]
 
@@ -27,28 +27,63 @@ Endings = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> 
 
 
 def endings(run: Run, users: Sequence[int]) -> Endings:
-    """Outcomes of these users' purchases in every arm."""
-    return {arm: columns_by_user(run.turns(arm, ["outcome"], users)) for arm in run.arms}
+    """What these users did at their turns in every arm."""
+    (panel,) = run.telling.turn
+    return {arm: columns_by_user(run.turns(arm, [panel.did], users)) for arm in run.arms}
 
 
-def purchases(
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Levels of the columns that a panel shows."""
+
+    who: Sequence[str]
+    did: Sequence[str]
+    later: Sequence[str]
+
+    @classmethod
+    def of(cls, run: Run, panel: TurnPanel) -> "Levels":
+        """Those of a run's domain.
+
+        Raises UsageError for a panel of a column or a kind of feedback that there is not.
+        """
+        known = {each.name: each.levels for each in run.domain.outcome}
+        feedback = run.domain.feedback()
+        for name, valid in ((panel.who, known), (panel.did, known), (panel.later, feedback)):
+            if len(valid.get(name, ())) not in range(1, len(_DIGITS) + 1):
+                raise UsageError(
+                    f"the page of {run.path} shows {name!r}; valid are columns of words: {', '.join(valid)}"
+                )
+        return cls(known[panel.who], known[panel.did], feedback[panel.later])
+
+
+def outcome_settings(run: Run, panel: TurnPanel) -> dict[str, Any]:
+    """Words and levels for `outcome.js`."""
+    return {**asdict(Levels.of(run, panel)), "words": asdict(panel)}
+
+
+def outcome_turns(
     run: Run, arm: str, users: Sequence[int], cap: int, of_all: Endings | None = None
 ) -> dict[int, dict[str, Any]]:
-    """Purchases of these users in `arm` as the page needs them, by user id; plain lists, ready for json. `of_all`:
+    """Turns of these users in `arm` as the page needs them, by user id; plain lists, ready for json. `of_all`:
     `endings` of these users, which are read if not given.
     """
-    turns = columns_by_user(run.turns(arm, _TURN, users))
+    (panel,) = run.telling.turn
+    levels = Levels.of(run, panel)
+    told = [panel.who, panel.did, panel.wanted, panel.kind, *(worth.column for worth in panel.worths)]
+    turns = columns_by_user(run.turns(arm, [*_TURN, *told], users))
     updates, feedback, jobs = (
         columns_by_user(log(arm, None, users)) for log in (run.updates, run.feedback, run.learning)
     )
     ended = endings(run, users) if of_all is None else of_all
     return {
         user: _packed(
+            panel,
+            levels,
             {**turns[user], "clock": local_times(run, turns[user]["time"])},
             updates.get(user, NO_COLUMNS),
             feedback.get(user, NO_COLUMNS),
             jobs.get(user, NO_COLUMNS),
-            {other: by_arm[user]["outcome"] for other, by_arm in ended.items() if user in by_arm},
+            {other: by_arm[user][panel.did] for other, by_arm in ended.items() if user in by_arm},
             cap,
         )
         for user in users
@@ -57,7 +92,14 @@ def purchases(
 
 
 def _packed(
-    turns: Columns, updates: Columns, feedback: Columns, jobs: Columns, arms: Mapping[str, Sequence[str]], cap: int
+    panel: TurnPanel,
+    levels: Levels,
+    turns: Columns,
+    updates: Columns,
+    feedback: Columns,
+    jobs: Columns,
+    arms: Mapping[str, Sequence[str]],
+    cap: int,
 ) -> dict[str, Any]:
     n, words = len(turns["turn"]), Words()
     keep = fitting_turns(n, cap)
@@ -72,18 +114,18 @@ def _packed(
         "turn": [turns["turn"][i] for i in keep],
         "time": [int((turns["clock"][i] - start).total_seconds()) for i in keep],
         "message": [words(turns["message"][i]) for i in keep],
-        "tier": [TIERS.index(turns["tier"][i]) for i in keep],
-        "outcome": [OUTCOMES.index(turns["outcome"][i]) for i in keep],
+        "who": [levels.who.index(turns[panel.who][i]) for i in keep],
+        "did": [levels.did.index(turns[panel.did][i]) for i in keep],
         "served": [_SERVED.get(turns["serving"][i], 0) for i in keep],
         "skill": [words(text) for text in spoken],
         "propensity": thousandths(turns["propensity"][i] for i in keep),
         "shown": [_shown(turns, i, texts, words) for i in keep],
         "book": [turns["book_size"][i] for i in keep],
         "correct": [int(turns["answer_correct"][i]) for i in keep],
-        "wanted": [int(turns["wanted"][i]) for i in keep],
-        "strategy": [words(turns["strategy"][i]) for i in keep],
-        **{name: thousandths(turns[name][i] for i in keep) for name in _WORTHS},
-        "later": _later(feedback),
+        "wanted": [int(turns[panel.wanted][i]) for i in keep],
+        "kind": [words(turns[panel.kind][i]) for i in keep],
+        "worths": [thousandths(turns[worth.column][i] for i in keep) for worth in panel.worths],
+        "later": _later(panel, levels, feedback),
         "jobs": [_job(job, words, run_start) for job in _rows(jobs)],
         "updates": [
             [op["turn"], op["op"], words(texts.at(op["skill"], op["turn"] + 1)), words(op["section"]),
@@ -91,7 +133,7 @@ def _packed(
             for op in operations
             if op["turn"] < 0 or op["turn"] in shown_turns
         ],
-        "arms": {arm: "".join(str(OUTCOMES.index(outcomes[i])) for i in keep) for arm, outcomes in arms.items()},
+        "arms": {arm: "".join(_DIGITS[levels.did.index(did[i])] for i in keep) for arm, did in arms.items()},
         "causes": {},
         "words": words.texts,
     }  # fmt: skip
@@ -139,12 +181,12 @@ def _shown(turns: Columns, i: int, texts: _Texts, words: Words) -> list[list[Any
     ]
 
 
-def _later(feedback: Columns) -> list[list[int]]:
-    """Later answers of the user, as [turn, index into SATISFACTIONS, seconds after it]."""
+def _later(panel: TurnPanel, levels: Levels, feedback: Columns) -> list[list[int]]:
+    """Later answers of the user, as [turn, index into their levels, seconds after it]."""
     return [
-        [row["turn"], SATISFACTIONS.index(row["value"]), int((row["known_at"] - row["time"]).total_seconds())]
+        [row["turn"], levels.later.index(row["value"]), int((row["known_at"] - row["time"]).total_seconds())]
         for row in _rows(feedback)
-        if row["kind"] == "satisfaction"
+        if row["kind"] == panel.later
     ]
 
 
