@@ -27,7 +27,7 @@ FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/
   tests/analysis/statistics tests/analysis/counts tests/analysis/summary/test_regret.py \
   tests/analysis/comparison/test_claims.py tests/analysis/comparison/test_flips.py \
   tests/analysis/gate/test_against.py tests/analysis/gate/test_baseline.py tests/report/test_chart.py \
-  tests/report/test_verdict.py tests/app/test_arms.py tests/app/test_compose.py tests/app/test_help.py \
+  tests/report/test_verdict.py tests/app/test_composed_arms.py tests/app/test_compose.py tests/app/test_help.py \
   tests/app/test_parameters.py tests/assistant/pipeline/test_stack.py tests/curator tests/embedder/test_hashing.py \
   tests/embedder/test_precomputed.py tests/engine/test_labels.py tests/engine/test_pieces.py \
   tests/engine/test_vectors.py tests/launcher/test_local.py tests/llm/test_endpoint_parameters.py \
@@ -51,7 +51,7 @@ layers: $(VENV)/.dev ## who may import whom
 	$(BIN)/lint-imports
 
 readme: $(VENV)/.base ## put the figures of reports/ into the sentences of all READMEs
-	$(BIN)/python -m skg_bench.app.sentences
+	$(BIN)/python -m skg_bench.app.readmes
 
 gate: $(VENV)/.dev ## did this change make the assistant worse? a fixed panel against data/gate/baseline.json
 	rm -rf runs/gate

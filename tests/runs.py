@@ -29,7 +29,7 @@ def write_logs(folder: Path, arm: str, users: int, logs: Mapping[Any, pa.Table])
     for log in shards.LOGS:
         (folder / log).mkdir(exist_ok=True)
     for shard in range(shards.count(users)):
-        rows = {log: np.asarray(table["user"]) // shards.USERS == shard for log, table in logs.items()}
+        rows = {log: np.asarray(table["user"]) // shards.SHARD_USERS == shard for log, table in logs.items()}
         inside = {log: table.filter(pa.array(rows[log])) for log, table in logs.items()}
         shards.write_shard(folder, key, arm, shard, inside.__getitem__)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import asking
 from skg_bench.core import deciding, launching, types

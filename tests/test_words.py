@@ -1,10 +1,20 @@
-"""One word for one thing: no two public classes of the package share a name."""
+"""One word for one thing: no two public classes, functions, constants or modules of the package share a name."""
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "skg_bench"
+COMMANDS = {"app/cli.py", "app/skillbook/cli.py", "app/api.py"}
+"""Their functions have the names of commands, and what carries a command out has its name too."""
+OPTIONS = {"curator", "embedder", "launcher", "llm", "policy", "reranker", "router", "simulator", "store", "tracker"}
+"""Modules of a seam have the names of its options: `none` is an option of two seams."""
+LEFT = {
+    "MONDAY": 2, "OF_ADVICE": 6, "OF_A_LOG": 3, "RESAMPLES": 3, "SEED": 2, "SHOWN": 2, "Verdict": 3, "WEEK": 2,
+    "advice.py": 2, "compare": 2, "decide": 2, "figures.py": 2, "text_of": 2, "verdict": 2,
+}  # fmt: skip
+"""In how many files a name may still stand. Digests of committed findings hold most of them. The list only shrinks."""
 
 
 def public_classes() -> dict[str, list[str]]:
@@ -16,7 +26,39 @@ def public_classes() -> dict[str, list[str]]:
     return found
 
 
+def definitions(tree: ast.Module) -> Iterator[str]:
+    """Public functions, constants and types of a module; `T` and other names of one letter stand for any type."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.Assign(targets=targets):
+                yield from (part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
+
+
+def homes() -> dict[str, set[str]]:
+    """Files of each public function, constant and module."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE)
+        names = set() if place.as_posix() in COMMANDS else set(definitions(ast.parse(path.read_text("utf-8"))))
+        if path.stem != "__init__" and path.name not in ("cli.py", "commands.py") and place.parts[0] not in OPTIONS:
+            names.add(f"{path.stem}.py")
+        for name in names:
+            if not name.startswith("_") and len(name) > 1 and name != "main":
+                found[name].add(place.as_posix())
+    return found
+
+
 def test_no_two_public_classes_share_a_name() -> None:
     classes = public_classes()
     assert len(classes) > 100
     assert {name: files for name, files in classes.items() if len(files) > 1} == {}
+
+
+def test_no_two_functions_constants_or_modules_share_a_name() -> None:
+    found = homes()
+    assert len(found) > 1500
+    shared = {name: sorted(files) for name, files in found.items() if len(files) > 1}
+    assert {name: files for name, files in shared.items() if len(files) > LEFT.get(name, 1)} == {}
+    assert {name: most for name, most in LEFT.items() if len(found[name]) < most} == {}

@@ -12,7 +12,7 @@ import typer
 from experiments.gate_power.builds import MEANS, TAILS, Few, Pool, build, groups, planted, play, pool
 from experiments.known_truth.worlds import generator
 from skg_bench.analysis.gate.baseline import BUDGET
-from skg_bench.analysis.gate.judge import Harm, Judged, State, judge, judge_together, overall_state
+from skg_bench.analysis.gate.judge import GateState, Harm, Judged, judge, judge_together, overall_state
 from skg_bench.analysis.gate.rules import RULES, Rule, blocking
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
@@ -49,8 +49,8 @@ class Line:
     source: str
     harm: str
     users: str
-    states: tuple[State, ...]
-    wrong: tuple[State, ...]  # verdicts that may come in 5 % of cases at most, together
+    states: tuple[GateState, ...]
+    wrong: tuple[GateState, ...]  # verdicts that may come in 5 % of cases at most, together
 
     @property
     def mistakes(self) -> int:
@@ -81,8 +81,8 @@ class Line:
         )  # fmt: skip
 
 
-NOT_FAILED: tuple[State, ...] = ("pass", "inconclusive")
-NOT_PASSED: tuple[State, ...] = ("fail", "inconclusive")
+NOT_FAILED: tuple[GateState, ...] = ("pass", "inconclusive")
+NOT_PASSED: tuple[GateState, ...] = ("fail", "inconclusive")
 Judging = Callable[[np.random.Generator, int], list[Judged]]  # of a build that so many fresh users met
 
 
@@ -101,7 +101,7 @@ def asked(judged: Iterable[Judged]) -> int:
     return max(judgement.users or 0 for judgement in judged)
 
 
-def as_asked(judged: Judging, rng: np.random.Generator) -> tuple[State, int]:
+def as_asked(judged: Judging, rng: np.random.Generator) -> tuple[GateState, int]:
     """Start with a panel; if the gate is inconclusive, take as many fresh ones as it asks for, once."""
     first = judged(rng, PANEL)
     if overall_state(first) != "inconclusive":
@@ -119,7 +119,7 @@ def lines(source: Pool, builds: int, seed: int) -> Iterator[Line]:
     def judged(shift: Mapping[str, float]) -> Judging:
         return lambda rng, users: judge(made(source, rng, users, shift))
 
-    def at_panel(shift: Mapping[str, float], label: int) -> tuple[State, ...]:
+    def at_panel(shift: Mapping[str, float], label: int) -> tuple[GateState, ...]:
         return tuple(overall_state(judged(shift)(rng, PANEL)) for rng in repeated(label))
 
     yield Line(source.name, "none", f"{PANEL}", at_panel({}, 0), ("fail",))
@@ -186,7 +186,7 @@ def _asked(
     harm: str,
     judged: Judging,
     rngs: Iterable[np.random.Generator],
-    wrong: tuple[State, ...],
+    wrong: tuple[GateState, ...],
 ) -> Line:
     states, users = zip(*(as_asked(judged, rng) for rng in rngs), strict=True)
     low, middle, high = np.quantile(users, [0.05, 0.5, 0.95])

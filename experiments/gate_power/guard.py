@@ -12,7 +12,7 @@ import typer
 from experiments.gate_power.components import Cache, HalfLost, Nagging
 from experiments.known_truth.worlds import generator
 from skg_bench.analysis.gate.against import ahead, harm, lead
-from skg_bench.analysis.gate.judge import State, judge, overall_state
+from skg_bench.analysis.gate.judge import GateState, judge, overall_state
 from skg_bench.analysis.gate.panel import ANCHORS, LATE, Panel, panel
 from skg_bench.analysis.gate.rules import RULES, blocking
 from skg_bench.app.compose import compose
@@ -132,7 +132,7 @@ def some(known: Panel, rows: I64) -> Panel:
     )
 
 
-def state(base: Panel, new: Panel) -> State:
+def state(base: Panel, new: Panel) -> GateState:
     """The verdict; there is no lead to keep where the baseline has none."""
     rules = [rule for rule in blocking(RULES) if rule.role != "lead" or ahead(base)]
     same = all(np.array_equal(base.counts[name], new.counts[name]) for name in base.counts)
@@ -141,7 +141,7 @@ def state(base: Panel, new: Panel) -> State:
     return overall_state(judge([harm(base, new, rule) for rule in rules]))
 
 
-def states(known: Mapping[str, Panel], build: Build, panels: int, seed: int) -> Iterator[State]:
+def states(known: Mapping[str, Panel], build: Build, panels: int, seed: int) -> Iterator[GateState]:
     """Verdicts on fresh panels of a build."""
     base, n = known[build.base], len(known[build.base].users)
     for at in range(panels):

@@ -13,9 +13,9 @@ import numpy as np
 from experiments import prior
 from experiments.guardian.lives import TRIGGERS, USERS, Draw, Life, Lives
 from experiments.kept_draws import DrawSetup
-from skg_bench.app.arms import arms
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.compose import Composer, compose
+from skg_bench.app.composed_arms import arms
 from skg_bench.app.overrides import parse
 from skg_bench.app.run_identity import described
 from skg_bench.app.trust import COMMAND_LINE
@@ -29,7 +29,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import SATISFACTION, Feedback
 from skg_bench.core.grid import I32, I64, check
 from skg_bench.core.launching import Launcher
-from skg_bench.core.learning import Course, Jobs
+from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Embedder, Similarity
 from skg_bench.curator.reflective import Reflective

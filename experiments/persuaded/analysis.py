@@ -6,7 +6,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.claimed_proofs import ClaimedProofs, claimed_proofs
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report import picture
-from skg_bench.analysis.report.arms import looks_of
+from skg_bench.analysis.report.arm_looks import looks_of
 from skg_bench.analysis.report.claimed import charts, ends, sign
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.app.experiment_report import Report, Table, page

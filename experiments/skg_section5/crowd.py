@@ -16,7 +16,7 @@ from skg_bench.core.batch import ADD, Batch
 from skg_bench.core.combine import combine
 from skg_bench.core.feedback import RATING, Feedback
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.learning import Course, Jobs
+from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.types import LLM, RATINGS, Completions, Prompts
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Supposing
 from skg_bench.simulator.answers.habits import Habits

@@ -23,9 +23,9 @@ from experiments.kept_draws import DrawSetup
 from experiments.skg_section5 import crowd as crowds
 from experiments.skg_section5 import prior
 from experiments.skg_section5.crowd import Answering, Crowd, OwnWeights, Weekly, side_by_side
-from skg_bench.app.arms import arms
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.compose import compose
+from skg_bench.app.composed_arms import arms
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.run_identity import described
 from skg_bench.app.trust import COMMAND_LINE

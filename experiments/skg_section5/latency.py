@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from skg_bench.app.arms import arms
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.compose import compose
+from skg_bench.app.composed_arms import arms
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import Memory, decide

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from skg_bench.skillbook.ace.book import AceBook, Mode
+from skg_bench.skillbook.ace.book import AceBook, CompatMode
 from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.strict import strict
 
@@ -48,7 +48,7 @@ def rate(step: Apply, skills: int, count: int) -> float:
     return count / min(seconds)
 
 
-def _compatible(book: AceBook, batch: Any, mode: Mode) -> AceBook:
+def _compatible(book: AceBook, batch: Any, mode: CompatMode) -> AceBook:
     return apply_as_published(book, batch, mode, "").book
 
 

@@ -19,7 +19,7 @@ from skg_bench.app.experiments import Experiment
 from skg_bench.core.draws import Purpose, fold, key
 from skg_bench.core.grid import F32, I16, I32, quantise
 from skg_bench.embedder.precomputed import Precomputed
-from skg_bench.router.shared.index import Index, Kind, build_index
+from skg_bench.router.shared.index import Index, IndexKind, build_index
 from skg_bench.simulator.answers.corpus import load_corpus
 
 NEIGHBOURS = 10
@@ -88,7 +88,7 @@ def searches(n: int, *, seed: int = 0) -> Iterator[Search]:
     def exact(message: I16) -> object:
         return (wide @ message[0].astype(np.float32)).argmax()
 
-    kinds: tuple[Kind, ...] = ("flat", "ivf", "hnsw")
+    kinds: tuple[IndexKind, ...] = ("flat", "ivf", "hnsw")
     for kind in kinds:
         faiss.omp_set_num_threads(os.cpu_count() or 1)
         begun = time.perf_counter()

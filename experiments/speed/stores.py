@@ -28,7 +28,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.store import Store
 from skg_bench.store.memory import InMemory
 from skg_bench.store.postgres import Postgres
-from skg_bench.store.shared.table import TABLE
+from skg_bench.store.shared.table import SKILLBOOK_TABLE
 from skg_bench.store.sqlite import SQLite
 
 WRITERS, SECONDS, ROUNDS = 8, 4.0, 4
@@ -160,7 +160,7 @@ def _empty(table: Postgres) -> None:
 
     table.close()
     with psycopg.connect(table.address) as connection:
-        connection.execute(f"drop table {TABLE}")
+        connection.execute(f"drop table {SKILLBOOK_TABLE}")
 
 
 def _lines(name: str, users: int, result: StoreRates, writers: int) -> Iterator[Row]:

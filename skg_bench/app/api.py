@@ -3,7 +3,7 @@ the first line.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,11 @@ from skg_bench.app.progress import console, progress_bars, run_headline
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison
+    from skg_bench.engine.execute import Progress
     from skg_bench.runfolder.run import Run
 
-Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 
-
-def run(overrides: Sequence[str] = (), progress: Progress | bool | None = None) -> "Run":
+def run(overrides: Sequence[str] = (), progress: "Progress | bool | None" = None) -> "Run":
     """Simulate what the overrides say and return the run; a finished run of the same identity is returned at once.
 
     `progress(done, total)` counts turns; for a new run its first call comes before anything is simulated, with an
@@ -55,7 +54,7 @@ def compare(
     return paired(opened, reference, correction=correction, margins=margins, flips=flips)
 
 
-def _counted(overrides: Sequence[str], progress: Progress | None) -> "Run":
+def _counted(overrides: Sequence[str], progress: "Progress | None") -> "Run":
     from skg_bench.app.launch import prepare, start
 
     job = prepare(compose(overrides))

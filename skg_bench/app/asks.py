@@ -11,9 +11,9 @@ from typing import Any
 
 from rich.console import Console
 
-from skg_bench.app.blocks import show_table
 from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.prepared_run import PreparedRun
+from skg_bench.app.table_blocks import show_table
 from skg_bench.asking.asking import Completion, Prices, Prompt, components_within, mapped, writes_texts
 from skg_bench.core.arms import Arm
 from skg_bench.engine.execute import execute

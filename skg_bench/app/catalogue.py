@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
@@ -30,7 +30,7 @@ def show_options(seam: str | None) -> None:
             mark = " *" if chosen.get(name) == option else ""
             rows.append([name if i == 0 else "", option + mark, first_line(name, option)])
     screen = console()
-    blocks.show_table(screen, ["seam", "option", "what it is"], rows)
+    table_blocks.show_table(screen, ["seam", "option", "what it is"], rows)
     screen.print("* default; choose with `skg-bench run SEAM=OPTION`; parameters: `skg-bench list SEAM.OPTION`")
 
 

@@ -21,12 +21,12 @@ from typing import Any
 import yaml
 
 from skg_bench.analysis.comparison.findings import files, note_decisions
-from skg_bench.app.claim_inputs import ROOT, refusal, surroundings
+from skg_bench.app.claim_inputs import refusal, surroundings
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.paths import EXPERIMENTS
+from skg_bench.core.paths import CHECKOUT, EXPERIMENTS
 from skg_bench.core.shapes import shaped
 from skg_bench.runfolder.run import Run
 
@@ -79,7 +79,7 @@ def make(names: Sequence[str], runs: Path | None, *, dry: bool) -> None:
 
     Raises UsageError for a name without a recipe, and for a command that fails.
     """
-    wanted, folder = chosen_recipes(names), (runs or ROOT / "runs" / "claims").absolute()
+    wanted, folder = chosen_recipes(names), (runs or CHECKOUT / "runs" / "claims").absolute()
     screen = console()
     for name, recipe in wanted.items():
         screen.print(f"{name}: about {recipe.minutes:g} CPU minutes", soft_wrap=True)
@@ -94,7 +94,7 @@ def make(names: Sequence[str], runs: Path | None, *, dry: bool) -> None:
             if not _kept(command):
                 _carry_out(command)
         _check_one_code(recipe.commands(folder))
-        file = ROOT / "reports" / "claims" / f"{name}.json"
+        file = CHECKOUT / "reports" / "claims" / f"{name}.json"
         note_decisions(file, decisions(_out(recipe.commands(folder)[0])), "")
         (made,) = (each for each in files(file.parent) if each.experiment == name)
         if reason := refusal(made):
@@ -110,7 +110,7 @@ def check_findings(names: Sequence[str]) -> None:
     Raises UsageError where one does not.
     """
     screen, wrong = console(), []
-    by_name = {file.experiment: file for file in files(ROOT / "reports" / "claims")}
+    by_name = {file.experiment: file for file in files(CHECKOUT / "reports" / "claims")}
     for name, recipe in chosen_recipes(names).items():
         reason = refusal(by_name[name]) if name in by_name else "there is none"
         if not reason:
@@ -187,6 +187,6 @@ def _carry_out(command: str) -> None:
     """Raises UsageError if it fails."""
     console().print(f"skg-bench {command}", soft_wrap=True)
     words = [sys.executable, "-m", "skg_bench", *shlex.split(command)]
-    done = subprocess.run(words, cwd=ROOT, check=False)  # noqa: S603  words of our own file, and no shell
+    done = subprocess.run(words, cwd=CHECKOUT, check=False)  # noqa: S603  words of our own file, and no shell
     if done.returncode not in (0, 1):  # 1: figures are not as a README expects, which is a finding
         raise UsageError(f"`skg-bench {command}` ended with exit code {done.returncode}; mend that, and give it again")

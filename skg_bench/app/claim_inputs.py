@@ -10,7 +10,6 @@ from skg_bench.analysis.comparison.findings import FindingsFile, FindingSource, 
 from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.paths import CONF, DATA, EXPERIMENTS
 
-ROOT = DATA.parent
 _WITHIN = ("experiments", "skg_bench.analysis.comparison", "skg_bench.analysis.counts", "skg_bench.analysis.statistics",
            "skg_bench.analysis.summary")  # fmt: skip
 _READ = (".yaml", ".toml")  # priors and texts beside an experiment
@@ -64,7 +63,7 @@ def surroundings() -> str:
 @cache
 def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> FindingSource | None:
     """Configuration and data that these overrides give today; None: they are not accepted any more."""
-    from skg_bench.app.components import build
+    from skg_bench.app.building import build
     from skg_bench.app.compose import compose
     from skg_bench.app.run_identity import described
     from skg_bench.app.trust import COMMAND_LINE

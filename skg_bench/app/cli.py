@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from skg_bench.app import examples, interrupts, memory
+from skg_bench.app import examples, interrupts, memory_limit
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.app.skillbook.cli import Trust, skillbook
 from skg_bench.core.errors import UsageError
@@ -27,7 +27,7 @@ app.add_typer(counterexample, name="counterexample")
 data = typer.Typer(help="Data of one's own, and datasets of others.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data, name="data")
 
-Runs = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
+RunFolders = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
 One = Annotated[Path, typer.Argument(help="A run directory.")]
 
 
@@ -45,7 +45,7 @@ def skg_bench_(
 ) -> None:
     """Options before all commands."""
     with plain_errors():
-        memory.check_limit()
+        memory_limit.check_limit()
 
 
 @app.command(epilog=examples.of("run"))
@@ -63,7 +63,7 @@ def run(
     """Simulate users under every arm; write tables and a page. --check: exit code 0 if all is as it was, 1 if not."""
     with plain_errors():
         if check:
-            from skg_bench.app.wholeness import check_runs
+            from skg_bench.app.run_check import check_runs
 
             if multirun or dry_run:
                 raise UsageError("--check runs nothing; leave out --multirun and --dry-run")
@@ -75,7 +75,7 @@ def run(
 
 @app.command(epilog=examples.of("compare"))
 def compare(
-    runs: Runs,
+    runs: RunFolders,
     *,
     reference: Annotated[str | None, typer.Option(help="Arm to compare with; default: the run's own.")] = None,
     correction: Annotated[str, typer.Option(help="For the number of arms: holm, bh or by.")] = "holm",
@@ -151,7 +151,7 @@ def gate(
 
 @app.command(epilog=examples.of("report"))
 def report(
-    runs: Runs,
+    runs: RunFolders,
     user: Annotated[
         list[str] | None,
         typer.Option(help="A user to look into, by number or by the name in a log; may be given again."),
@@ -222,7 +222,7 @@ def claims(
                 raise UsageError("--make and --check: give one of them")
             claim_files.check_findings(ids or []) if check else claim_files.make(ids or [], runs, dry=dry_run)
             return
-        from skg_bench.app.claims import show_claims
+        from skg_bench.app.claim_tables import show_claims
 
         show_claims(ids or [], form, only_open=only_open)
 
@@ -274,7 +274,7 @@ def check_data(
 def list_data() -> None:
     """Datasets, with licence, and whether they are here."""
     with plain_errors():
-        from skg_bench.app.datasets import show_datasets
+        from skg_bench.app.dataset_commands import show_datasets
 
         show_datasets()
 
@@ -286,7 +286,7 @@ def get_data(
 ) -> None:
     """Fetch one from its publisher, or from a copy, and check it."""
     with plain_errors():
-        from skg_bench.app.datasets import get
+        from skg_bench.app.dataset_commands import get
 
         get(name, source)
 

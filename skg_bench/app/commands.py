@@ -61,7 +61,7 @@ def _reading(composed: Sequence[Composed], screen: Console) -> Iterator[None]:
 
     Raises UsageError for a log that cannot be opened, or is larger than is read.
     """
-    from skg_bench.app.components import build
+    from skg_bench.app.building import build
     from skg_bench.app.trust import COMMAND_LINE
     from skg_bench.core.record import ReadsLog
 
@@ -84,12 +84,12 @@ def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[PreparedRun]
 
 def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) -> int:
     """Print where each run goes and what it costs; returns the turns of all that are not finished."""
-    from skg_bench.app import asks, tables
+    from skg_bench.app import asks, result_tables
 
     whole = 0
     for job in jobs:
         if dry_run:
-            tables.plan(screen, job)
+            result_tables.plan(screen, job)
             asks.announce(screen, job)
             for line in job.cautions():
                 screen.print(line, soft_wrap=True)
@@ -108,7 +108,7 @@ def _about(jobs: "Sequence[PreparedRun]") -> str:
 def _carry_out(job: "PreparedRun", screen: Console) -> None:
     from skg_bench.analysis import summary
     from skg_bench.analysis.report import verdict
-    from skg_bench.app import tables
+    from skg_bench.app import result_tables
     from skg_bench.app.launch import start
 
     if job.state == "finished":
@@ -120,9 +120,9 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
     if not finished.finished:  # a part of it is done
         return
     figures = summary.read_summary(finished)
-    tables.print_arms(screen, figures)
+    result_tables.print_arms(screen, figures)
     if figures.telling.links and figures.waterfall:
-        tables.print_regret(screen, figures)
+        result_tables.print_regret(screen, figures)
     for sentence in verdict.words(figures):
         screen.print(f"* {sentence.text}")
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
@@ -177,24 +177,24 @@ def _margin(text: str) -> tuple[str, float]:
 
 
 def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None:
-    from skg_bench.app import tables
+    from skg_bench.app import result_tables
 
     seeds = f", seeds {', '.join(map(str, compared.seeds))}" if len(compared.seeds) > 1 else ""
     screen.print(f"{compared.users:,} users{seeds}, {compared.turns:,} turns of each arm, against {compared.reference}")
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
-    tables.print_differences(screen, compared, names)
+    result_tables.print_differences(screen, compared, names)
     by = f"a verdict is by new {compared.noun}s"
     screen.print(f"{by}: p is that interval's, corrected for the number of arms", soft_wrap=True)
     if compared.rows:
         screen.print(least(*compared.rows[0].difference.estimate.least_shares), soft_wrap=True)
     if compared.break_even:
-        tables.print_pays(screen, compared)
+        result_tables.print_pays(screen, compared)
     if compared.matched:
-        tables.print_matched(screen, compared.matched, compared.reference)
+        result_tables.print_matched(screen, compared.matched, compared.reference)
     for why in compared.unmatched:
         screen.print(f"  {why}", soft_wrap=True)
-    for line in tables.flip_lines(compared):
+    for line in result_tables.flip_lines(compared):
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
     if others := sorted({row.metric.name for row in compared.rows} - set(names)):
         screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}")
@@ -203,9 +203,9 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
 def _draw(compared: "Comparison", file: Path, screen: Console) -> None:
     from skg_bench.analysis.report import forest
     from skg_bench.analysis.summary import replace_text
-    from skg_bench.core.temporary import PUBLIC
+    from skg_bench.core.temporary import PUBLIC_MODE
 
-    replace_text(file, forest.forest_svg(compared), mode=PUBLIC)
+    replace_text(file, forest.forest_svg(compared), mode=PUBLIC_MODE)
     screen.print(f"figure: {file}", soft_wrap=True)
 
 
@@ -254,11 +254,11 @@ def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:
 
     Raises UsageError.
     """
-    from skg_bench.app import tracking
+    from skg_bench.app import run_trackers
     from skg_bench.runfolder.run import Run
 
     run, screen = Run(path), console()
-    sinks = tracking.chosen_sinks(name, run, texts)
-    for line in tracking.not_taken(sinks, run):
+    sinks = run_trackers.chosen_sinks(name, run, texts)
+    for line in run_trackers.not_taken(sinks, run):
         screen.print(line, soft_wrap=True)
-    return tracking.deliver_all(sinks, run, deadline, lambda line: screen.print(line, soft_wrap=True))
+    return run_trackers.deliver_all(sinks, run, deadline, lambda line: screen.print(line, soft_wrap=True))

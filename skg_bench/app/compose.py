@@ -17,9 +17,9 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, check_arm_key, check_parts, check_root
 from skg_bench.app.overrides import Override, check_interpolations, check_keys, deepened, has, parse
 from skg_bench.app.packages import packages
+from skg_bench.app.root_checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, check_arm_key, check_parts, check_root
 from skg_bench.core.errors import UsageError
 
 Config = dict[str, Any]

@@ -6,7 +6,7 @@ import numpy as np
 
 from skg_bench.analysis.statistics.intervals import LEAST_INTENTS
 from skg_bench.analysis.summary.saturation import LIMIT
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.compose import compose
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.record import left_out

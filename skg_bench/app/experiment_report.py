@@ -16,7 +16,7 @@ from rich.text import Text
 from skg_bench.analysis.comparison import findings as findings_files
 from skg_bench.analysis.comparison.claims import claims
 from skg_bench.analysis.comparison.findings import Finding
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.claim_inputs import analysis
 from skg_bench.core.errors import UsageError
 
@@ -47,7 +47,7 @@ class Table:
     def show(self, screen: Console) -> None:
         """Print it on a terminal."""
         screen.print(Text(self.title, style="bold"))
-        blocks.show_table(screen, self.headings, self.rows)
+        table_blocks.show_table(screen, self.headings, self.rows)
 
     def _right(self) -> list[bool]:
         columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.headings)

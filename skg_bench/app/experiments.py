@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.experiment_report import Report, check_folder
 from skg_bench.app.progress import console, working
 from skg_bench.app.suggestions import nearest
@@ -85,7 +85,7 @@ def show_experiments() -> None:
     Raises UsageError.
     """
     screen = console()
-    blocks.show_table(screen, ["experiment", "question"], list(questions().items()))
+    table_blocks.show_table(screen, ["experiment", "question"], list(questions().items()))
     screen.print("what one needs and can be told: skg-bench experiment NAME --help")
 
 

@@ -12,13 +12,13 @@ from skg_bench.analysis.gate import baseline as baselines
 from skg_bench.analysis.gate import outputs
 from skg_bench.analysis.gate.against import Held, Reference, Which, ahead, harm, hold, lead
 from skg_bench.analysis.gate.baseline import BUDGET, Baseline, check_anchor
-from skg_bench.analysis.gate.flips import explain
-from skg_bench.analysis.gate.judge import Harm, State, trials_for
+from skg_bench.analysis.gate.judge import GateState, Harm, trials_for
 from skg_bench.analysis.gate.outputs import GateOutcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, salt_of
 from skg_bench.analysis.gate.rules import RULES, blocking
+from skg_bench.analysis.gate.verdict_turns import explain
 from skg_bench.analysis.summary import replace_text
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario
 from skg_bench.app.counterexample.commands import answer_in_words
@@ -29,10 +29,10 @@ from skg_bench.app.salts import MAKE_ONE, VARIABLE
 from skg_bench.app.trust import FromFile
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
-from skg_bench.core.temporary import PUBLIC
+from skg_bench.core.temporary import PUBLIC_MODE
 from skg_bench.runfolder.run import Run
 
-CODES: Mapping[State, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
+CODES: Mapping[GateState, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 _COMPUTABLE = (
     f"the salt is the public default, from which an arm could compute the draws of this panel; {VARIABLE} gives another"
 )
@@ -202,7 +202,7 @@ def update_baseline(
         after = replace(before, panel=new, anchor=anchor)
     held = _against(new, before, after, str(file)) if before else []
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(file, baselines.baseline_text(after), mode=PUBLIC)
+    replace_text(file, baselines.baseline_text(after), mode=PUBLIC_MODE)
     return after, held
 
 
@@ -259,7 +259,7 @@ def command(
     for held in outcome.held:
         if held.judged:
             screen.print(f"against the {held.which}; harm, positive is worse, with one-sided 95 % limits:")
-            blocks.show_table(screen, outputs.GATE_HEADINGS, outputs.gate_rows(held))
+            table_blocks.show_table(screen, outputs.GATE_HEADINGS, outputs.gate_rows(held))
     for sentence in outputs.sentences(outcome):
         screen.print(f"* {sentence}", markup=False)
     for which, lines in outcome.differences.items():
@@ -281,7 +281,7 @@ def _write(outcome: GateOutcome, case: Case | None, files: Files, screen: Consol
     for path, text in ((files.junit, outputs.junit), (files.markdown, outputs.markdown)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace_text(path, text(outcome), mode=PUBLIC)
+            replace_text(path, text(outcome), mode=PUBLIC_MODE)
     if files.counterexample is not None:
         if case is None:
             screen.print(f"{files.counterexample}: not written, no session shows it", soft_wrap=True)
@@ -305,7 +305,7 @@ def update_command(
             continue
         what = "baseline before" if each.which == "baseline" else f"anchor, budget {after.budget:g} margins"
         screen.print(f"against the {what}; harm, positive is worse, with one-sided 95 % limits:")
-        blocks.show_table(screen, outputs.GATE_HEADINGS, outputs.gate_rows(each))
+        table_blocks.show_table(screen, outputs.GATE_HEADINGS, outputs.gate_rows(each))
         if each.which == "anchor" and each.state != "pass":
             screen.print(f"drift since the anchor: {outputs.STATE_WORDS[each.state]}; --move-anchor accepts it")
     for name in sorted({rule.metric for rule in blocking(RULES)} - {rule.metric for rule in blocking(after.rules)}):

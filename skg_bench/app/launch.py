@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from skg_bench.app import salts
-from skg_bench.app.arms import arms
+from skg_bench.app.building import build
 from skg_bench.app.caller import callers_script_left_alone
-from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
+from skg_bench.app.composed_arms import arms
 from skg_bench.app.domains import check_domain
 from skg_bench.app.failures import Naming
 from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.prepared_run import PreparedRun, manifest_fields, run_key_of, state_of
 from skg_bench.app.progress import plural
 from skg_bench.app.run_identity import described, provenance, write_json
+from skg_bench.app.run_trackers import DEADLINE, Deliveries, beside, deliver_all
 from skg_bench.app.salts import Salt
-from skg_bench.app.skillbook import seeds
-from skg_bench.app.tracking import DEADLINE, Deliveries, beside, deliver_all
+from skg_bench.app.skillbook import seed_books
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.app.watch import Watch
 from skg_bench.asking.asking import Prompted, components_within
@@ -35,7 +35,7 @@ from skg_bench.core.record import Replay, replay_of
 from skg_bench.core.temporary import sweep
 from skg_bench.engine import pieces
 from skg_bench.engine.comparing import AgreementJudge
-from skg_bench.engine.execute import execute
+from skg_bench.engine.execute import Progress, execute
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part, ours
 from skg_bench.runfolder import manifest, shards
@@ -46,7 +46,6 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Stage
 from skg_bench.runfolder.wholeness import lost_shards, lost_tables
 
-Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user
 _TABLES = 600.0  # seconds to wait for another part that writes tables and page
 _ENDED = ("shards", "files")  # what the manifest of a finished run has more
@@ -64,7 +63,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     composed, salt = replace(composed, root=root), salts.given_salt(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
     plan = replace(plan, comparison=AgreementJudge(**root["comparison"]))
-    files = {**models(plan.arms), **_prompts(plan.arms), **seeds.seed_digests(plan.arms)}
+    files = {**models(plan.arms), **_prompts(plan.arms), **seed_books.seed_digests(plan.arms)}
     data = {"simulator": simulator.digest, "embedder": embedder.digest, **files, **salt.data}
     key = identity_of(described(root, composed.arms, data))
     name = f"{root['experiment']}-{key[:8]}"

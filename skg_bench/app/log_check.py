@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from skg_bench.app import blocks
-from skg_bench.app.components import build
+from skg_bench.app import table_blocks
+from skg_bench.app.building import build
 from skg_bench.app.compose import compose
 from skg_bench.app.corpus_check import corpus_sentences
 from skg_bench.app.overrides import parse
@@ -77,7 +77,7 @@ def check_log(path: Path, texts: Sequence[str]) -> None:
     screen.print(f"{path}: {table.written}", soft_wrap=True, markup=False)
     guesses = recorded_guess.mapping(table.sample)
     rows = [[field, guess.column, guess.why, _example(table.sample[guess.column])] for field, guess in guesses.items()]
-    blocks.show_table(screen, ["field", "column", "guessed", "such as"], rows)
+    table_blocks.show_table(screen, ["field", "column", "guessed", "such as"], rows)
     if unused := [name for name in table.sample if name not in {guess.column for guess in guesses.values()}]:
         screen.print(f"not used: {', '.join(unused)}", soft_wrap=True, markup=False)
     if missing := [field for field in REQUIRED if field not in guesses and f"simulator.columns.{field}" not in given]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
@@ -68,7 +68,7 @@ def show_parameters(name: str) -> None:
         for parameter in parameters
     ]
     if rows:
-        blocks.show_table(screen, headings, rows, wraps_from=18)
+        table_blocks.show_table(screen, headings, rows, wraps_from=18)
     else:
         screen.print("it has no parameters")
     learns = seam == "llm" and writes_texts(resolve_name(_composed(seam, option)["_target_"]))

@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 
 import typer
 
-from skg_bench.app import memory
+from skg_bench.app import memory_limit
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.text import printable, wrapped
 
@@ -68,7 +68,7 @@ def _of_memory(error: BaseException | None) -> bool:
 
 
 def _memory(error: BaseException) -> str:
-    limit = memory.limit()
+    limit = memory_limit.limit()
     bound = "" if limit is None else f" The limit of this shell is {limit >> 20:,} MiB (ulimit -v)."
     reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
     return (

@@ -25,7 +25,7 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink
 from skg_bench.runfolder.wholeness import faults
 
-State = Literal["new", "unfinished", "finished"]
+RunState = Literal["new", "unfinished", "finished"]
 _SAMPLED = 64  # simulated users from whom the number of turns is estimated
 
 
@@ -38,7 +38,7 @@ class PreparedRun:
     identity: str
     data: Mapping[str, str]  # hashes of what the run draws from
     out: Path
-    state: State
+    state: RunState
     launcher: Launcher
     sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
     part: Part = WHOLE
@@ -77,7 +77,7 @@ class PreparedRun:
         return np.arange(self.plan.users if self.counted else min(_SAMPLED, self.plan.users), dtype=np.int32)
 
 
-def state_of(job: PreparedRun) -> State:
+def state_of(job: PreparedRun) -> RunState:
     """Contents of the folder: nothing, a part of this run, or all of it.
 
     Raises UsageError for a file, for another run, and for one that was begun with other versions.

@@ -11,9 +11,10 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.compose import composer
 from skg_bench.app.trust import COMMAND_LINE
+from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import Store, StoreError
 from skg_bench.skillbook.ace.book import ERAS, AceBook, Era
@@ -22,7 +23,6 @@ from skg_bench.skillbook.prompt_layout import LARGEST_PROMPT
 from skg_bench.skillbook.rendering import render
 from skg_bench.skillbook.storing import Rule, UpdateEnd, VersionedBook, load, update
 
-_MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # times are not shown in a prompt
 _SECONDS = 1.0  # that a prompt waits for its skillbook: our choice, the article names no number
 
 
@@ -120,4 +120,4 @@ def at_address(address: str) -> StoredBooks:
 
 
 def _text(book: AceBook, limit: int) -> str:
-    return render(from_ace(book, _MONDAY).book, limit, label=lambda skill: skill.name).text
+    return render(from_ace(book, FIRST_MONDAY).book, limit, label=lambda skill: skill.name).text

@@ -17,18 +17,18 @@ import typer
 from skg_bench.app.targets import class_of, described_components, parameters
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
-from skg_bench.core.reach import Confined, Kind, Reach
+from skg_bench.core.reach import Confined, Reach, ReachKind
 from skg_bench.core.text import printable, revealed
 
 OPTION = "--trust"
-_WORDS: Mapping[Kind, str] = {
+_WORDS: Mapping[ReachKind, str] = {
     "network": "reaches an address of the network",
     "environment": "reads a variable of the environment",
     "reads": "reads files of this machine",
     "writes": "writes files on this machine",
     "code": "runs code with your rights",
 }
-_ASKED: Sequence[Kind] = ("network", "environment")  # by asking a model
+_ASKED: Sequence[ReachKind] = ("network", "environment")  # by asking a model
 _SHOWN = 200  # characters of a value, in an error
 _MANY = 20  # lines, after which they are counted
 
@@ -63,7 +63,7 @@ class ReachRequest:
 
     path: str
     value: Any
-    kinds: Sequence[Kind]
+    kinds: Sequence[ReachKind]
     why: str = ""
 
 

@@ -30,7 +30,7 @@ from skg_bench.asking.asking import Prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import raw_bytes
 
-OURS = Path(__file__).parents[1] / "prompts"
+PROMPTS = Path(__file__).parents[1] / "prompts"
 _FILE = re.compile(
     r"---\n(?P<front>.*?)\n---\n(?P<system>.*?)\n```schema\n(?P<schema>.*?)\n```\n+# Request\n(?P<request>.*)",
     re.DOTALL,
@@ -86,7 +86,7 @@ def load_prompt(role: str, folder: str | None, needs: tuple[str, ...]) -> Prompt
     Raises UsageError for a file that is missing or of another form, of another role, with a placeholder beside
     `{{data}}` or none, with data that the role does not have, and with a schema that is no JSON object.
     """
-    path = (OURS if folder is None else Path(folder)) / f"{role}.md"
+    path = (PROMPTS if folder is None else Path(folder)) / f"{role}.md"
     try:
         text = raw_bytes(path).decode()
     except FileNotFoundError as error:
@@ -97,7 +97,7 @@ def load_prompt(role: str, folder: str | None, needs: tuple[str, ...]) -> Prompt
     if match is None:
         raise UsageError(
             f"{path} is no prompt file: it needs front matter between two lines ---, a block ```schema ... ```, and "
-            f"then a line '# Request'; {OURS / f'{role}.md'} is an example"
+            f"then a line '# Request'; {PROMPTS / f'{role}.md'} is an example"
         )
     front = _front(path, match["front"])
     if front["role"] != role:

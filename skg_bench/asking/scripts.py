@@ -8,7 +8,7 @@ from typing import Any
 from skg_bench.asking.asking import Prompt
 from skg_bench.asking.prompts import data_of
 
-Rule = Callable[[Prompt], str]
+ScriptRule = Callable[[Prompt], str]
 _ORDER = re.compile(
     r"REMOVE (?P<remove>every skill|[\w-]+-\d+)|ADD \"(?P<add>[^\"]+)\"|"
     r"UPDATE (?P<update>[\w-]+-\d+) \"(?P<words>[^\"]+)\"|TAG (?P<tag>[\w-]+-\d+) (?P<counter>helpful|harmful|neutral)"
@@ -108,7 +108,7 @@ def _json(**fields: Any) -> str:
     return json.dumps(fields, ensure_ascii=False)
 
 
-def _second(rule: Rule) -> Rule:
+def _second(rule: ScriptRule) -> ScriptRule:
     """The rule of a skill manager whose batches are of ACE's schema 2."""
 
     def answer(prompt: Prompt) -> str:
@@ -130,7 +130,7 @@ def _of_schema_2(operation: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "section": section, **says, "metadata": delta}
 
 
-SCRIPTS: Mapping[str, Mapping[str, Rule]] = {
+SCRIPTS: Mapping[str, Mapping[str, ScriptRule]] = {
     "learner": {
         "reflector": _reflect,
         "skill_manager": _manage,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skg_bench.asking.refusals import PATH, check_response, no_tls, payable, server_reason
-from skg_bench.core.bodies import ACCEPTED, received_async
+from skg_bench.core.bodies import ACCEPTED_ENCODING, received_async
 from skg_bench.core.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ChatServer:
     async def _response(self, content: bytes) -> "httpx.Response":
         import httpx
 
-        headers = {"Content-Type": "application/json", **ACCEPTED}
+        headers = {"Content-Type": "application/json", **ACCEPTED_ENCODING}
         if self.key is not None:
             headers["Authorization"] = f"Bearer {self.key}"
         timeout = httpx.Timeout(None, connect=self.connecting)

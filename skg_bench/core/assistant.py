@@ -13,13 +13,13 @@ import numpy.typing as npt
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.learning import Course, Jobs
+from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Completions, Similarity, WrittenTexts
 from skg_bench.core.world import Reaction, ReadingWorld, Supposing
 
 S = TypeVar("S")  # what an assistant remembers of its users
-Columns = Mapping[str, npt.NDArray[Any]]  # of a log, by name; a row for each user
+LogColumns = Mapping[str, npt.NDArray[Any]]  # of a log, by name; a row for each user
 
 
 class Judge(Protocol):
@@ -190,7 +190,7 @@ class Ensemble(Assistant[S], Protocol[S]):
         """
         ...
 
-    def columns(self, state: S) -> Columns:
+    def columns(self, state: S) -> LogColumns:
         """After `learn`: columns of the turn log beyond those that every assistant has, or in their place."""
         ...
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from skg_bench.core.errors import UsageError
 
 LARGEST_BODY = 8 * 2**20  # bytes of a body, after it was unpacked; an answer of a model has some kilobytes
-ACCEPTED = {"Accept-Encoding": "gzip"}  # header of a request: how its response may be packed
+ACCEPTED_ENCODING = {"Accept-Encoding": "gzip"}  # header of a request: how its response may be packed
 _EITHER = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
 _OF_PACKING = ("content-encoding", "content-length", "transfer-encoding")
 

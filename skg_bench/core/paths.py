@@ -13,3 +13,4 @@ def _find(name: str) -> Path:
 CONF = _find("conf")
 DATA = _find("data")
 EXPERIMENTS = _find("experiments")
+CHECKOUT = DATA.parent

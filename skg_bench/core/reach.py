@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["network", "environment", "reads", "writes", "code"]
+ReachKind = Literal["network", "environment", "reads", "writes", "code"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class Reach:
     `reads` is any path but the package's own data; texts that begin with `data` name those.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ReachKind, ...]
     harmless: tuple[Any, ...] = (None, False)
     data: str | None = None
 
-    def of(self, value: Any) -> Sequence[Kind]:
+    def of(self, value: Any) -> Sequence[ReachKind]:
         """The kinds that this value reaches."""
         if any(type(value) is type(same) and value == same for same in self.harmless):
             return ()

@@ -2,41 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol, cast, runtime_checkable
 
-import numpy as np
 import pyarrow as pa
 
-from skg_bench.core.grid import I32, I64
-
-_MONDAY = datetime(2026, 1, 5)  # as the logs of a run have it
-Offsets = Sequence[tuple[int, int]]
-"""(second of a run, offset of local time from UTC from then on [s]), the first at second 0; empty: none is known."""
-
-
-def local_time(offsets: Offsets, time: I64) -> I64:
-    """Time that the users' clocks show at `time`, both in seconds since Monday 00:00 of the first week.
-
-    Time passes evenly; clocks are turned back and put forward. Without offsets they show `time` itself.
-    """
-    if not offsets:
-        return time
-    since, offset = np.array(offsets, np.int64).T
-    local: I64 = time + offset[np.maximum(np.searchsorted(since, time, side="right") - 1, 0)] - offset[0]
-    return local
-
-
-def offsets_of(manifest: Mapping[str, Any]) -> Offsets:
-    """Offsets of the run with this manifest."""
-    offsets: Offsets = (manifest.get("log") or {}).get("offsets", ())
-    return offsets
-
-
-def first_monday(manifest: Mapping[str, Any]) -> datetime:
-    """The Monday at second 0 of the run with this manifest: that of a replayed log, else the same one for all runs."""
-    log = manifest.get("log")
-    return datetime.fromisoformat(log["first_day"]) if log else _MONDAY
+from skg_bench.core.calendar import Offsets
+from skg_bench.core.grid import I32
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +50,7 @@ class Replay(Protocol):
         ...
 
     def logged(self, user: I32, event: I32, stored: I32) -> Mapping[str, pa.Array]:
-        """Columns LOGGED_COLUMNS of the turn log for events `event` of users `user`, `[N]` each.
+        """Columns REPLAYED_COLUMNS of the turn log for events `event` of users `user`, `[N]` each.
 
         `stored`: the event of the same user whose answer was returned, -1: none was.
         """

@@ -17,7 +17,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.paths import DATA
-from skg_bench.core.strategy_files import CONTENTS, KINDS, read_contents, read_kinds
+from skg_bench.core.strategy_files import CONTENTS_FILE, KINDS_FILE, read_contents, read_kinds
 from skg_bench.core.trigger_files import TRIGGERS, TriggerParts, named_context, read_parts, trigger_rows
 from skg_bench.core.word_cosines import WordCosines
 
@@ -96,10 +96,10 @@ def strategies(folder: str | None = None) -> Strategies:
     Raises UsageError for a folder that has none, and for what is missing or wrong in it.
     """
     home = DATA / "guardian" if folder is None else Path(folder)
-    texts = {name: _text(home, name) for name in (KINDS, CONTENTS, TRIGGERS)}
+    texts = {name: _text(home, name) for name in (KINDS_FILE, CONTENTS_FILE, TRIGGERS)}
     parts = read_parts(home / TRIGGERS, texts[TRIGGERS])
-    names, persuades, discerns, fit = read_kinds(home / KINDS, texts[KINDS], parts.categories, parts.times)
-    contents, kind, sound = read_contents(home / CONTENTS, texts[CONTENTS], names)
+    names, persuades, discerns, fit = read_kinds(home / KINDS_FILE, texts[KINDS_FILE], parts.categories, parts.times)
+    contents, kind, sound = read_contents(home / CONTENTS_FILE, texts[CONTENTS_FILE], names)
     digest = blake2b(digest_size=16)
     for name, text in texts.items():
         digest.update(f"{name}\0{text}\0".encode())
@@ -114,7 +114,8 @@ def _text(home: Path, name: str) -> str:
         return text_of(home / name, _LARGEST)
     except UsageError as error:
         raise UsageError(
-            f"{home} holds no strategies: {error}; needed are {KINDS}, {CONTENTS} and {TRIGGERS}, as in data/guardian"
+            f"{home} holds no strategies: {error}; needed are {KINDS_FILE}, {CONTENTS_FILE} and {TRIGGERS}, as in "
+            "data/guardian"
         ) from error
 
 

@@ -15,7 +15,7 @@ from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, Bool, snap
 
-KINDS, CONTENTS = "kinds.toml", "strategies.toml"
+KINDS_FILE, CONTENTS_FILE = "kinds.toml", "strategies.toml"
 _KIND = ("persuades", "discerns", "category", "time")
 _CONTENT = ("issue", "insight", "keywords", "sound")
 _DOCUMENT = ("section", "kind")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skg_bench.core.process import Owner, alive, this_process
 
-PRIVATE, PUBLIC = 0o600, 0o666  # modes of files that hold messages, and of files for others, such as a page of CI
+PRIVATE_MODE, PUBLIC_MODE = 0o600, 0o666  # of files that hold messages, and of files for others, as a page of CI
 _HOUR = 3600.0  # seconds without a write after which another machine's temporary counts as left behind
 _NAME = re.compile(
     r"\..+\.(?P<host>[A-Za-z0-9-]+)\.(?P<pid>\d{1,10})-(?P<start>\d*)-(?P<machine>[0-9a-f]{8})?\.[0-9a-f]{8}\.tmp",
@@ -64,7 +64,7 @@ def sweep(folder: Path) -> list[Path]:
 
 def private(path: str, flags: int) -> int:
     """Opener of files that hold messages: a new one is read and written by its owner only."""
-    return os.open(path, flags, PRIVATE)
+    return os.open(path, flags, PRIVATE_MODE)
 
 
 def write_private(path: Path, text: str) -> None:
@@ -73,14 +73,14 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-def replace_whole(path: Path, data: bytes, *, mode: int = PRIVATE) -> None:
+def replace_whole(path: Path, data: bytes, *, mode: int = PRIVATE_MODE) -> None:
     """Writes a file whole or not at all; `replacing` says what that means."""
     with replacing(path, mode=mode) as file:
         file.write(data)
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = PRIVATE) -> Iterator[BufferedRandom]:
+def replacing(path: Path, *, mode: int = PRIVATE_MODE) -> Iterator[BufferedRandom]:
     """An empty file to be written, which then takes the place of `path`: after a crash at any moment, what was there
     before is still there, or all that was written is. Its mode is `mode`, less what the umask takes away.
 

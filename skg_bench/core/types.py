@@ -13,7 +13,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.content import Contents
 from skg_bench.core.feedback import FEEDBACK_KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.world import Reaction
 
 Serving = Literal["stored", "prompted", "procedure"]
@@ -98,8 +98,8 @@ class WrittenTexts(Protocol):
     """Texts of the run, by text id, for those who write some.
 
     An id serves to write, read and compare texts, in this process only: it depends on all that was written before, for
-    other users too. Only what a user said, was shown, or was written in the run can be read (core/heard.py); another
-    id ends the run.
+    other users too. Only what a user said, was shown, or was written in the run can be read (core/text_view.py);
+    another id ends the run.
     """
 
     def add(self, texts: Sequence[str]) -> I32:

@@ -27,7 +27,7 @@ WRONG, NEAR, RIGHT = (
     1,
     2,
 )  # quality of an answer; NEAR: the right intent, but for other slots, expired, not done
-UNKNOWN, LOGGED = -1, -2  # not known; not known either, but it is the very answer of a replayed log
+UNKNOWN, AS_LOGGED = -1, -2  # not known; not known either, but it is the very answer of a replayed log
 
 S = TypeVar("S")  # what users remember: a state as that of a component, see core/state.py
 

@@ -14,18 +14,18 @@ import numpy as np
 
 from skg_bench.asking.asking import Completion, End, Prompt, TextModel, check_writes, timed_out
 from skg_bench.asking.prompts import PromptFile, load_prompt
-from skg_bench.core import learning
+from skg_bench.core import learning_jobs
 from skg_bench.core.batch import ADD, OPERATIONS, TAG, UPDATE, Batch, blank, joined
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import FEEDBACK_KINDS, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.curator.shared.heard import Acts, begins, outcomes, signal
-from skg_bench.skillbook.prompt_layout import Order
+from skg_bench.curator.shared.job_feedback import Acts, begins, outcomes, signal
+from skg_bench.skillbook.prompt_layout import SkillOrder
 from skg_bench.skillbook.proposals import Admitted, Batches, Limits, admitted_operations, listed
 from skg_bench.skillbook.rendering import render
 from skg_bench.skillbook.skillbook import Skill, Skillbook
@@ -37,7 +37,8 @@ REFLECTING_DATA = {
     MANAGER_V2: ("reflection", "skills_used", "skillbook"),  # whose batches are of ACE's schema 2
 }
 _RESULTS: Mapping[End, int] = {
-    "timeout": learning.TIMED_OUT, "invalid": learning.INVALID, "refused": learning.REFUSED, "error": learning.ERROR,
+    "timeout": learning_jobs.TIMED_OUT, "invalid": learning_jobs.INVALID, "refused": learning_jobs.REFUSED,
+    "error": learning_jobs.ERROR,
 }  # fmt: skip
 _NOTHING = Admitted((), ())
 
@@ -80,7 +81,7 @@ class Reflecting:
     batches: Batches
     limits: Limits
     book_characters: int
-    order: Order
+    order: SkillOrder
     answer_tokens: int
     prompts: str | None
     sees_truth: ClassVar[bool] = False
@@ -92,8 +93,8 @@ class Reflecting:
         check_writes(self.llm, "curator.llm")
         if self.batches not in get_args(Batches):
             raise UsageError(f"curator.batches={self.batches!r}, valid are {', '.join(get_args(Batches))}")
-        if self.order not in get_args(Order):
-            raise UsageError(f"curator.order={self.order!r}, valid are {', '.join(get_args(Order))}")
+        if self.order not in get_args(SkillOrder):
+            raise UsageError(f"curator.order={self.order!r}, valid are {', '.join(get_args(SkillOrder))}")
         for name in ("book_characters", "answer_tokens"):
             if not getattr(self, name) >= 100:
                 raise UsageError(f"curator.{name}={getattr(self, name)} must be at least 100")
@@ -280,8 +281,8 @@ def _result(job: _Job) -> int:
     if job.last.end != "ok":
         return _RESULTS[job.last.end]
     if job.admitted.operations:
-        return learning.APPLIED
-    return learning.REFUSED if job.admitted.refusals else learning.UNCHANGED
+        return learning_jobs.APPLIED
+    return learning_jobs.REFUSED if job.admitted.refusals else learning_jobs.UNCHANGED
 
 
 def _reason(job: _Job) -> str:

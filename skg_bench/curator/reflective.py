@@ -17,12 +17,12 @@ from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, RETRACTED, KnownFeedback
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.learning import APPLIED, UNCHANGED, Jobs
+from skg_bench.core.learning_jobs import APPLIED, UNCHANGED, Jobs
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.curator.shared.heard import begins, outcomes
+from skg_bench.curator.shared.job_feedback import begins, outcomes
 from skg_bench.curator.shared.shelf import Shelf, common_sense, nth_true, shelf_of
 from skg_bench.curator.shared.study import Made, Study, reflections
 

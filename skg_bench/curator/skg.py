@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, blank
+from skg_bench.core.calendar import DAY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
@@ -17,7 +18,6 @@ from skg_bench.core.world import OFFERS, Reaction
 
 Capture = Literal["any", "band"]
 OfferAfter = Literal["ok", "answer"]
-_DAY = 86_400
 _OK, _DECLINED = RATINGS.index("ok"), OFFERS.index("declined")
 
 
@@ -101,7 +101,7 @@ class SKG:
             harmful = books.active & (books.miss >= self.harmful_misses) & (books.miss > books.ok)
             gone = harmful
         if self.unused_days is not None:
-            gone = gone | (books.active & (seen.time[:, None] - books.last_used > self.unused_days * _DAY))
+            gone = gone | (books.active & (seen.time[:, None] - books.last_used > self.unused_days * DAY))
         gone[hit, seen.skill[hit]] = False
         renewed = old >= 0
         gone[captured[renewed], old[renewed]] = False

@@ -25,7 +25,7 @@ from skg_bench.core.statehash import text_hash
 from skg_bench.core.temporary import replace_whole, sweep
 
 Embed = Callable[[Sequence[str]], I16]
-Progress = Callable[[int, int], None]  # done texts, all texts
+TextProgress = Callable[[int, int], None]  # done texts, all texts
 Known = tuple[U64, I16]  # hashes of texts `[n]` and their vectors `[n, D]`
 
 _DIGEST = 16  # bytes of a checksum at the end of a file
@@ -69,7 +69,7 @@ def _digest(contents: bytes) -> bytes:
     return blake2b(contents, digest_size=_DIGEST).digest()
 
 
-def through(model: str, texts: Sequence[str], embed: Embed, progress: Progress | None = None) -> I16:
+def through(model: str, texts: Sequence[str], embed: Embed, progress: TextProgress | None = None) -> I16:
     """Vectors of `texts` `[N, D]` from the cache of `model`; what is not there is embedded once, and kept.
 
     `progress(done, total)` counts distinct texts that were not there. A cache that cannot be read or written is a

@@ -18,7 +18,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, U64, quantise
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.statehash import text_hash
-from skg_bench.embedder.cache import Progress
+from skg_bench.embedder.cache import TextProgress
 
 _LETTERS = 3  # of a part of a word
 _BITS = 64
@@ -43,7 +43,7 @@ class Hashing:
         """All there is to it."""
         return f"hashing {self.dimensions} {self.key}"
 
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> I16:
+    def embed(self, texts: Sequence[str], progress: TextProgress | None = None) -> I16:
         vectors = np.zeros((len(texts), self.dimensions), np.int16)
         for first in range(0, len(texts), _TOGETHER):
             some = slice(first, first + _TOGETHER)

@@ -17,7 +17,7 @@ from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.grid import F32, I16, quantise
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.embedder import cache, minilm_graph, packaged
-from skg_bench.embedder.cache import Progress
+from skg_bench.embedder.cache import TextProgress
 from skg_bench.embedder.lengths import batches
 
 _LONGEST = 256  # tokens; the model was trained on no longer ones, as its sentence_bert_config.json says
@@ -35,7 +35,7 @@ class MiniLM:
         """The weights and the libraries that the bits depend on."""
         return f"{packaged.PACKAGED} {_weights()} onnxruntime {_version('onnxruntime')}"
 
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> I16:
+    def embed(self, texts: Sequence[str], progress: TextProgress | None = None) -> I16:
         return cache.through(self.digest, texts, _embed, progress)
 
 

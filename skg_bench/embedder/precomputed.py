@@ -20,7 +20,7 @@ from skg_bench.core.grid import I16, U64
 from skg_bench.core.paths import DATA
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.statehash import text_hash
-from skg_bench.embedder.cache import Progress
+from skg_bench.embedder.cache import TextProgress
 
 _BUILT_IN = "data:"
 
@@ -75,7 +75,7 @@ class Precomputed:
         recorded: str = self._description["digest"]
         return recorded
 
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> I16:
+    def embed(self, texts: Sequence[str], progress: TextProgress | None = None) -> I16:
         """int16 `[N, D]`. Raises UsageError for texts that have no vector, and for a file of other contents."""
         vectors, hashes = self._vectors(), self._description["hashes"]
         order = np.argsort(hashes)

@@ -13,7 +13,7 @@ from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.grid import I16, I64, quantise
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.embedder import cache, packaged
-from skg_bench.embedder.cache import Progress
+from skg_bench.embedder.cache import TextProgress
 from skg_bench.embedder.lengths import batches
 
 _PROBE = 5.0  # seconds that the hub may take to say what a name is
@@ -58,7 +58,7 @@ class SentenceTransformer:
         libraries = " ".join(f"{name} {_version(name)}" for name in ("sentence-transformers", "transformers", "torch"))
         return f"{self.model} {_weights(self)} {choices} {libraries}"
 
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> I16:
+    def embed(self, texts: Sequence[str], progress: TextProgress | None = None) -> I16:
         return cache.through(self.digest, texts, partial(_embed, self), progress)
 
 

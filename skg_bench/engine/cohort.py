@@ -14,8 +14,8 @@ from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import key, unsalted, word
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.heard import Heard
 from skg_bench.core.record import replay_of
+from skg_bench.core.text_view import Heard
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import ReadingWorld, World, brought, ledger_of, timetable

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Applied, Columns, Ensemble, Experience, GroundTruth, Message, Reply, Stackable
+from skg_bench.core.assistant import Applied, Ensemble, Experience, GroundTruth, LogColumns, Message, Reply, Stackable
 from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError, naming
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32
-from skg_bench.core.learning import Course, Jobs
+from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED
 
 
@@ -108,7 +108,7 @@ class Alone:
         """Gives nothing: its skillbook is not known."""
         return None
 
-    def columns(self, state: Any) -> Columns:
+    def columns(self, state: Any) -> LogColumns:
         """None."""
         return {}
 

@@ -24,14 +24,14 @@ from skg_bench.engine import pieces
 from skg_bench.engine.checkpoint import Keeper
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.pretraining import fitted
+from skg_bench.engine.pools import fitted
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.tasks import WHOLE, Existing, Join, Part, Task, ours, tasks_left, waves
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 from skg_bench.runfolder import shards
 from skg_bench.runfolder.manifest import UNNAMED
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
 _PAIRS_A_TURN = (
     500  # pairs of messages whose products take as long as the table saves in a turn: 20 ns a pair, 10 us a turn

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, TAG_RATINGS, TAKEN_BACK, Batch
+from skg_bench.core.calendar import EPOCH
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import I32, I64, U64
-from skg_bench.core.learning import COURSE_COUNTS, RESULTS, Course, Jobs
+from skg_bench.core.learning_jobs import COURSE_COUNTS, RESULTS, Course, Jobs
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS, hit_mask
 from skg_bench.engine.labels import Labels
@@ -20,7 +21,6 @@ from skg_bench.runfolder import schema
 from skg_bench.runfolder.encoding import encoded
 from skg_bench.runfolder.shards import LogName
 
-EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
 _SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed", "silent")
 _HELD: Mapping[str, type[np.generic]] = {"words": np.int32, "bool": np.bool_, "int": np.int32, "float": np.float64}
 
@@ -225,7 +225,7 @@ class Logbook:
             values |= labels.log.logged(user, flat("event"), stored.astype(np.int32))
         wanted = schema.turns(self.top_k, labels.domain.outcome)
         empty = self.columns.keys() - self.filled if len(row) else set()
-        empty |= {field.name for field in schema.LOGGED_COLUMNS} - values.keys()
+        empty |= {field.name for field in schema.REPLAYED_COLUMNS} - values.keys()
         values |= {name: _nulls(wanted.field(name).type, len(row)) for name in empty & set(wanted.names)}
         arrays = [values[f.name] if f.name in values else flat(f.name) for f in wanted]
         return pa.table([pa.array(a, f.type) for a, f in zip(arrays, wanted, strict=True)], schema=wanted)

@@ -62,7 +62,7 @@ def _entry(arm: int, log: LogName) -> str:
 
 def _shards_of(users: I32) -> I32:
     """Numbers of the shards that hold these users, ascending."""
-    return np.unique(users // shards.USERS)
+    return np.unique(users // shards.SHARD_USERS)
 
 
 def name(run: str, arms: Sequence[str], users: I32) -> str:
@@ -107,8 +107,8 @@ def by_shard(table: pa.Table, users: I32) -> dict[int, pa.Table]:
     """The rows of a log, which are by user, for each shard that has some of these users."""
     numbers = _shards_of(users)
     user = table["user"].to_numpy()
-    first = np.searchsorted(user, numbers * shards.USERS).tolist()
-    end = np.searchsorted(user, (numbers + 1) * shards.USERS).tolist()
+    first = np.searchsorted(user, numbers * shards.SHARD_USERS).tolist()
+    end = np.searchsorted(user, (numbers + 1) * shards.SHARD_USERS).tolist()
     return {k: table.slice(a, b - a) for k, a, b in zip(numbers.tolist(), first, end, strict=True)}
 
 
@@ -168,7 +168,7 @@ def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: 
 
     Raises UsageError where these are gone.
     """
-    inside = [piece for piece in pieces if np.isin(piece.users // shards.USERS, shard).any()]
+    inside = [piece for piece in pieces if np.isin(piece.users // shards.SHARD_USERS, shard).any()]
     covered = np.concatenate([np.zeros(0, np.int32), *(piece.users for piece in inside)])
     if not np.isin(np.arange(users.start, users.stop), covered).all():
         raise UsageError(
@@ -182,7 +182,7 @@ def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: 
 def tidy(folder: Path, run: str) -> None:
     """Delete the pieces of which every shard is there, whole."""
     for piece in found(folder, run):
-        numbers = np.unique(piece.users // shards.USERS).tolist()
+        numbers = np.unique(piece.users // shards.SHARD_USERS).tolist()
         if not any(shards.fault(folder, run, arm, shard) for arm in piece.arms for shard in numbers):
             piece.file.unlink(missing_ok=True)
 

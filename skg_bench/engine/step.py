@@ -13,11 +13,11 @@ from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import RowError, UsageError, naming
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.heard import Heard, HeardSimilarity, HeardTexts
-from skg_bench.core.learning import LearningCost, cost_of
+from skg_bench.core.learning_jobs import LearningCost, cost_of
 from skg_bench.core.record import replay_of
-from skg_bench.core.spending import check_spent
+from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.state import first
+from skg_bench.core.text_view import Heard, HeardSimilarity, HeardTexts
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES, Completions, Prompts, Similarity
 from skg_bench.core.world import (

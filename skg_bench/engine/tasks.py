@@ -79,7 +79,7 @@ def waves(counts: I32, mine: Bool) -> Iterator[Bool]:
     take a few gigabytes at most. Only the shards of `mine`.
     """
     turns, first, n_shards = 0.0, 0, mine.shape[1]
-    of_shard = np.bincount(np.arange(len(counts)) // shards.USERS, counts, n_shards)
+    of_shard = np.bincount(np.arange(len(counts)) // shards.SHARD_USERS, counts, n_shards)
     for number in range(n_shards):
         turns += float(of_shard[number]) * int(mine[:, number].sum())
         if (turns >= _WAVE and (number + 1) % _POOLED == 0) or number + 1 == n_shards:
@@ -94,7 +94,7 @@ def tasks_left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left
     stay as they are.
     """
     mine, missing = existing.mine, existing.missing
-    turns, shard_of = counts.astype(np.int64), np.arange(plan.users) // shards.USERS
+    turns, shard_of = counts.astype(np.int64), np.arange(plan.users) // shards.SHARD_USERS
     of_shard = np.bincount(shard_of, turns, mine.shape[1]).astype(np.int64)
     total, done = (int((mask @ of_shard).sum()) for mask in (mine, mine & ~missing))
     tasks: list[Task] = []
@@ -108,8 +108,12 @@ def tasks_left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left
             done += int(turns[np.intersect1d(users, simulated)].sum()) * len(arms)
             begun = [ids for theirs, ids in existing.begun if theirs == names]
             cohorts = _cohorts(np.setdiff1d(users, simulated), counts, begun, cohort, len(arms))
-            whole = {number for ids in cohorts if _alone(ids, plan.users) for number in np.unique(ids // shards.USERS)}
-            tasks += [Task(arms, ids, "shards" if ids[0] // shards.USERS in whole else "piece") for ids in cohorts]
+            whole = {
+                number for ids in cohorts if _alone(ids, plan.users) for number in np.unique(ids // shards.SHARD_USERS)
+            }
+            tasks += [
+                Task(arms, ids, "shards" if ids[0] // shards.SHARD_USERS in whole else "piece") for ids in cohorts
+            ]
             joins += [Join(arms, number) for number in numbers.tolist() if number not in whole]
     # the longest first, so that workers end together; of these the largest, whose events serve the smaller ones
     tasks.sort(key=lambda task: (-counts[task.users].max(), -len(task.users)))
@@ -118,7 +122,9 @@ def tasks_left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left
 
 def _alone(ids: I32, users: int) -> bool:
     """Are these users, of a run with so many, all that their shards hold?"""
-    return len(ids) == sum(len(shards.users_of(number, users)) for number in np.unique(ids // shards.USERS).tolist())
+    return len(ids) == sum(
+        len(shards.users_of(number, users)) for number in np.unique(ids // shards.SHARD_USERS).tolist()
+    )
 
 
 def _alike(stack: Sequence[int], missing: Bool) -> Iterator[tuple[tuple[int, ...], I64]]:

@@ -16,7 +16,7 @@ from skg_bench.asking.unrecorded import difference
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Confined, Reach, Reaches
 
-Mode = Literal["record", "play", "both"]
+RecordingMode = Literal["record", "play", "both"]
 Answer = tuple[bytes, Completion]  # by the key of its ask
 
 
@@ -33,15 +33,15 @@ class RecordedModel:
     """
 
     llm: TextModel
-    mode: Mode
+    mode: RecordingMode
     folder: str | None
     beside: ClassVar[Sequence[str]] = ("mode", "folder")  # parameters that do not change what comes out
     reaches: ClassVar[Reaches] = {"folder": Reach(("reads", "writes"))}
     confined: ClassVar[Confined] = Confined({"mode": "play"}, inside="llm")
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):
-            raise UsageError(f"curator.llm.mode={self.mode!r}, valid are {', '.join(get_args(Mode))}")
+        if self.mode not in get_args(RecordingMode):
+            raise UsageError(f"curator.llm.mode={self.mode!r}, valid are {', '.join(get_args(RecordingMode))}")
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from skg_bench.core.keyed import Keyed
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import max_dots, shortlist
 from skg_bench.core.types import Query, Shortlist, Skillbooks
-from skg_bench.skillbook.prompt_layout import Order, block_sizes, fitting, frame_size, ordered
+from skg_bench.skillbook.prompt_layout import SkillOrder, block_sizes, fitting, frame_size, ordered
 
 LEAST_CHARACTERS = 100  # characters of a prompt: a strategy of one sentence, its label and its counters
 
@@ -25,15 +25,15 @@ class InPrompt:
     As many as `limit` characters hold, and of these the first `top_k`. Similarity is MaxSim; it does not order them.
     """
 
-    order: Order
+    order: SkillOrder
     limit: int
     top_k: int
     sees_truth: ClassVar[bool] = False
     reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
-        if self.order not in get_args(Order):
-            raise UsageError(f"router.order={self.order!r}, valid are {', '.join(get_args(Order))}")
+        if self.order not in get_args(SkillOrder):
+            raise UsageError(f"router.order={self.order!r}, valid are {', '.join(get_args(SkillOrder))}")
         if self.limit < LEAST_CHARACTERS:
             raise UsageError(
                 f"router.limit={self.limit} characters hold no skill; valid are at least {LEAST_CHARACTERS}, "

@@ -154,7 +154,7 @@ class Run:
         there. Of one that has ended, a shard that is gone is missing, also while it is made again.
         """
         n = shards.count(self.manifest["users"])
-        wanted = range(n) if users is None else sorted({user // shards.USERS for user in users} & set(range(n)))
+        wanted = range(n) if users is None else sorted({user // shards.SHARD_USERS for user in users} & set(range(n)))
         present = (number for number in wanted if shards.path(self.path, "turns", arm, number).exists())
         return list(wanted if self.finished or arm in self.manifest.get("shards", {}) else present)
 

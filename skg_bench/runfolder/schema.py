@@ -17,11 +17,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from skg_bench.core.batch import TAG_RATINGS
+from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.domain import OutcomeField
 from skg_bench.core.feedback import FEEDBACK_KINDS
-from skg_bench.core.learning import RESULTS
+from skg_bench.core.learning_jobs import RESULTS
 from skg_bench.core.types import CAUSES
 
+_SINCE = f"what has passed since Monday {FIRST_MONDAY:%Y-%m-%d} 00:00, local time of week 0"
 SCHEMA_VERSION = 11
 _WORD = pa.dictionary(pa.int32(), pa.string())
 _STORED = {"words": _WORD, "bool": pa.bool_(), "int": pa.int32(), "float": pa.float64()}
@@ -40,7 +42,7 @@ def _of_outcome(each: OutcomeField) -> pa.Field:
     return _field(each.name, _STORED[each.stored], f"{each.says}{unit}", nullable=True, truth=each.truth)
 
 
-LOGGED_COLUMNS = (
+REPLAYED_COLUMNS = (
     _field(
         "logged_user", _WORD, "of a replayed log: who asked, as the log names them; a hash if redacted", nullable=True
     ),
@@ -95,7 +97,7 @@ def turns(top_k: int, outcome: Sequence[OutcomeField] = ()) -> pa.Schema:
         _field("user", pa.int32(), ""),
         _field("turn", pa.int32(), "0-based place of the event among the user's, in order of time"),
         _field("event", pa.int32(), "the event's own number; differs from `turn` if events were permuted or left out"),
-        _field("time", pa.timestamp("ms"), "what has passed since Monday 2026-01-05 00:00, local time of week 0"),
+        _field("time", pa.timestamp("ms"), _SINCE),
         _field(
             "skill",
             pa.int32(),
@@ -159,7 +161,7 @@ def turns(top_k: int, outcome: Sequence[OutcomeField] = ()) -> pa.Schema:
             truth=True,
         ),
         *(_of_outcome(each) for each in outcome if each.truth),
-        *LOGGED_COLUMNS,
+        *REPLAYED_COLUMNS,
     )
 
 

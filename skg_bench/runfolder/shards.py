@@ -26,7 +26,7 @@ from skg_bench.core.temporary import replacing
 LogName = Literal["turns", "updates", "feedback", "learning"]
 LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")
 IN_ORDER: tuple[LogName, ...] = ("updates", "feedback", "learning", "turns")  # in which they are written
-USERS = 256  # of one shard
+SHARD_USERS = 256  # of one shard
 AGAIN = "run the same command again: it makes this file again, and leaves the others as they are"
 
 _DIGEST, _LABEL = b"skg_bench.digest", b"skg_bench.shard"  # keys in the footer
@@ -38,12 +38,12 @@ _PRUNED = ["user", "turn", "time"]  # other tools leave out shards by what their
 
 def count(users: int) -> int:
     """How many shards an arm of so many users has."""
-    return -(-users // USERS)
+    return -(-users // SHARD_USERS)
 
 
 def users_of(shard: int, users: int) -> range:
     """The users of a shard, of a run with so many users."""
-    return range(shard * USERS, min((shard + 1) * USERS, users))
+    return range(shard * SHARD_USERS, min((shard + 1) * SHARD_USERS, users))
 
 
 def path(folder: Path, log: LogName, arm: str, shard: int) -> Path:

@@ -9,7 +9,7 @@ from skg_bench.core.draws import Purpose, draw
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.world import Events, Truth
 
-Order = Literal["time", "permuted"]
+EventOrder = Literal["time", "permuted"]
 _SPAN = np.int64(2**40)  # more than any run's seconds: makes (group, time) one sortable number
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from skg_bench.core.content import Content
 from skg_bench.core.grid import I32, I64, Bool
 
-Order = Literal["evidence", "inserted"]
+SkillOrder = Literal["evidence", "inserted"]
 LARGEST_PROMPT = 8000  # characters (Pause's MAX_CONTEXT_CHARS)
 TRUNCATED = "\n\n[Skillbook truncated]"
 BETWEEN = "\n\n"
@@ -48,7 +48,7 @@ def block_sizes(frames: I64, skill: I64, ok: I32, partial: I32, miss: I32) -> I6
     return size
 
 
-def ordered(inside: Bool, ok: I32, miss: I32, order: Order) -> I64:
+def ordered(inside: Bool, ok: I32, miss: I32, order: SkillOrder) -> I64:
     """Skill ids of each book `[B, S]` as they stand in the prompt, those that are `inside` before all others.
 
     `evidence` goes by the mean of a Beta(1, 1) posterior of helpful and harmful uses, then by their number, then by

@@ -7,7 +7,15 @@ from typing import get_args
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.prompt_layout import BETWEEN, LARGEST_PROMPT, TRUNCATED, Order, fitting, ordered, skill_block
+from skg_bench.skillbook.prompt_layout import (
+    BETWEEN,
+    LARGEST_PROMPT,
+    TRUNCATED,
+    SkillOrder,
+    fitting,
+    ordered,
+    skill_block,
+)
 from skg_bench.skillbook.skillbook import Skill, Skillbook
 
 _TOKENS_PER_WORD = 1.3  # as conf/llm/simulated.yaml has it
@@ -27,7 +35,10 @@ def _numbered(skill: Skill) -> str:
 
 
 def render(
-    book: Skillbook, limit: int = LARGEST_PROMPT, order: Order = "evidence", label: Callable[[Skill], str] = _numbered
+    book: Skillbook,
+    limit: int = LARGEST_PROMPT,
+    order: SkillOrder = "evidence",
+    label: Callable[[Skill], str] = _numbered,
 ) -> Rendered:
     """Active skills that say something, each with its label and its counters, at most `limit` characters in all.
 
@@ -37,8 +48,8 @@ def render(
 
     Raises UsageError for another order, and where `limit` has no room for the words that say so.
     """
-    if order not in get_args(Order):
-        raise UsageError(f"order={order!r}, valid are {', '.join(get_args(Order))}")
+    if order not in get_args(SkillOrder):
+        raise UsageError(f"order={order!r}, valid are {', '.join(get_args(SkillOrder))}")
     if limit < len(TRUNCATED):
         raise UsageError(f"limit={limit}: a prompt needs room for {TRUNCATED!r}, {len(TRUNCATED)} characters")
     inside = sorted((s for s in book.skills if s.active and s.content is not None), key=lambda skill: skill.id)

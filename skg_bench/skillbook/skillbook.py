@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.batch import TAG_RATINGS, TAKEN_BACK
+from skg_bench.core.calendar import DAY
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import U64
 from skg_bench.core.statehash import row_hash, text_hash
 from skg_bench.skillbook.prompt_layout import shown_id
 
-_DAY = 86_400
 _MASK = (1 << 64) - 1
 _BACK = TAG_RATINGS[TAKEN_BACK].removeprefix(TAG_RATINGS[0])
 _CHUNK = 4096  # batches whose hashes are computed in one call
@@ -169,7 +169,7 @@ def _tagged(skill: Skill, op: Operation) -> Skill:
 def _remembered(skill: Skill, op: Operation) -> Skill:
     hours, clock = list(skill.hours), op.time if op.local is None else op.local
     hours[clock // 10_800 % 8] += 1
-    weekend = skill.weekend + int(clock // _DAY % 7 >= 5)
+    weekend = skill.weekend + int(clock // DAY % 7 >= 5)
     return replace(skill, last_used=op.time, after=op.after, hours=tuple(hours), weekend=weekend)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.store import KEYS, StoreError
-from skg_bench.store.shared.table import TABLE, check_columns
+from skg_bench.store.shared.table import SKILLBOOK_TABLE, check_columns
 from skg_bench.store.shared.waiting import Patience
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ _FIND = (
     "where table_schema = current_schema() and table_name = %s order by ordinal_position"
 )
 _CREATE = (
-    f"create table if not exists {TABLE} "
+    f"create table if not exists {SKILLBOOK_TABLE} "
     "(user_id text primary key, document json not null, version bigint not null)"
 )  # fmt: skip
-_LOAD = f"select document::text, version from {TABLE} where user_id = %s"  # noqa: S608  a constant
-_INSERT = f"insert into {TABLE} values (%s, %s::json, 1) on conflict do nothing"  # noqa: S608
-_UPDATE = f"update {TABLE} set document = %s::json, version = version + 1 where user_id = %s and version = %s"  # noqa: S608
+_LOAD = f"select document::text, version from {SKILLBOOK_TABLE} where user_id = %s"  # noqa: S608  a constant
+_INSERT = f"insert into {SKILLBOOK_TABLE} values (%s, %s::json, 1) on conflict do nothing"  # noqa: S608
+_UPDATE = f"update {SKILLBOOK_TABLE} set document = %s::json, version = version + 1 where user_id = %s and version = %s"  # noqa: S608
 _PAUSE = 0.05  # seconds between tries to reach a server: our choice
 
 
@@ -66,7 +66,7 @@ class Postgres:
         return count == 1 or (repeated and self._arrived(user, expected, key))
 
     def users(self) -> Iterator[str]:
-        rows, _, _ = self._execute(f'select user_id from {TABLE} order by user_id collate "C"')  # noqa: S608
+        rows, _, _ = self._execute(f'select user_id from {SKILLBOOK_TABLE} order by user_id collate "C"')  # noqa: S608
         return (name for (name,) in rows)
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class Postgres:
         )  # fmt: skip
         try:
             connection.execute(f"set statement_timeout = {1000 * limit}")
-            columns = connection.execute(_FIND, (TABLE,)).fetchall()
+            columns = connection.execute(_FIND, (SKILLBOOK_TABLE,)).fetchall()
             if columns:
                 check_columns(self.address, dict(columns), _COLUMNS)
             else:

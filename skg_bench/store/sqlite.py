@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.store import StoreError
-from skg_bench.store.shared.table import TABLE, check_columns
+from skg_bench.store.shared.table import SKILLBOOK_TABLE, check_columns
 from skg_bench.store.shared.waiting import Patience
 
 _COLUMNS = {"user_id": "TEXT", "document": "TEXT", "version": "INTEGER"}
 _CREATE = (
-    f"create table if not exists {TABLE} (user_id TEXT primary key, "
+    f"create table if not exists {SKILLBOOK_TABLE} (user_id TEXT primary key, "
     "document TEXT not null check (json_valid(document)), version INTEGER not null)"
 )
-_LOAD = f"select document, version from {TABLE} where user_id = ?"  # noqa: S608  a constant
-_INSERT = f"insert into {TABLE} values (?, ?, 1) on conflict do nothing"  # noqa: S608
-_UPDATE = f"update {TABLE} set document = ?, version = version + 1 where user_id = ? and version = ?"  # noqa: S608
+_LOAD = f"select document, version from {SKILLBOOK_TABLE} where user_id = ?"  # noqa: S608  a constant
+_INSERT = f"insert into {SKILLBOOK_TABLE} values (?, ?, 1) on conflict do nothing"  # noqa: S608
+_UPDATE = f"update {SKILLBOOK_TABLE} set document = ?, version = version + 1 where user_id = ? and version = ?"  # noqa: S608
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _ADVICE = {
     sqlite3.SQLITE_READONLY: "allow writing to the file and to its folder",
@@ -64,7 +64,7 @@ class SQLite:
         return count == 1
 
     def users(self) -> Iterator[str]:
-        rows, _ = self._execute(f"select user_id from {TABLE} order by user_id")  # noqa: S608
+        rows, _ = self._execute(f"select user_id from {SKILLBOOK_TABLE} order by user_id")  # noqa: S608
         return (name for (name,) in rows)
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class SQLite:
         try:
             connection.execute("pragma journal_mode = wal")
             connection.execute("pragma synchronous = full")  # a WAL would else lose what was acknowledged last
-            columns = connection.execute(f"pragma table_info({TABLE})").fetchall()
+            columns = connection.execute(f"pragma table_info({SKILLBOOK_TABLE})").fetchall()
             if columns:
                 check_columns(self.path, {row[1]: row[2] for row in columns}, _COLUMNS)
             else:

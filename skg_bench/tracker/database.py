@@ -23,7 +23,7 @@ _SHOWN = 100  # characters of an address that may be any text
 _A_DAY = 24 * 3600  # seconds after which a file that another machine began has been left behind
 
 
-def prepare(address: str) -> None:
+def prepare_database(address: str) -> None:
     """Make the database, if it is a file that does not exist; else look whether MLflow can use it as it is.
 
     Raises UsageError if it cannot. An address of an MLflow server is left alone.

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from itertools import groupby
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from skg_bench.core.content import NAMES
 from skg_bench.core.grid import I32
 from skg_bench.core.temporary import private, temporary
 from skg_bench.runfolder.run import Run
-from skg_bench.runfolder.schema import LOGGED_COLUMNS
+from skg_bench.runfolder.schema import REPLAYED_COLUMNS
 from skg_bench.runfolder.telling import TraceNames
-from skg_bench.tracker import learning
+from skg_bench.tracker import learning_traces
+from skg_bench.tracker.learning_traces import TraceRow
 
 Texts = Literal["full", "hash"]
-Row = dict[str, Any]
 EVENTS_FILE = "events.jsonl"
 TURN = "turn"  # the name of a trace, where the domain has none
 # their messages are corpora: nobody said them
@@ -41,7 +41,7 @@ _METADATA = (
     "latency_ms", "book_size", "book_version", "answer_correct", "skill_correct", "intent", "request_type",
 )  # fmt: skip
 _READ = ("message", "fallback_to_llm", "time", "skill", "book_hash", *_OUTPUT, *_METADATA)
-_LOGGED = tuple(field.name for field in LOGGED_COLUMNS)
+_LOGGED = tuple(field.name for field in REPLAYED_COLUMNS)
 _AT_ONCE = 64  # users whose rows are in memory
 
 
@@ -59,7 +59,10 @@ def write_events(run: Run, users: int | None, texts: Texts | None) -> tuple[Path
             for arm in run.arms:
                 for trace in _traces(run, arm, traced_users(run, users), _hasher(identity) if hides else None):
                     about, name = trace["metadata"], trace["name"]
-                    if name in (learning.REFLECTION, learning.SATISFACTION):  # a turn may have several
+                    if name in (
+                        learning_traces.REFLECTION_TRACE,
+                        learning_traces.SATISFACTION_TRACE,
+                    ):  # a turn may have several
                         name = f"{name}/{about['about']}/{about.get('channel')}"
                     line = {"key": trace_key(identity, arm, about["user"], about["turn"], name), "trace": trace}
                     file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
@@ -93,7 +96,7 @@ def _hasher(identity: str) -> Callable[[str], str]:
     return lambda text: blake2b(text.encode(), key=identity[:64].encode(), digest_size=8).hexdigest()
 
 
-def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None) -> Iterator[Row]:
+def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None) -> Iterator[TraceRow]:
     """Bodies of traces: each turn, and what was learned from it, by user and turn."""
     for first in range(0, len(users), _AT_ONCE):
         some = [int(user) for user in users[first : first + _AT_ONCE]]
@@ -116,12 +119,14 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
             yield from _life(run, lives.get(user, []), steps.get(user, []), attempts.get(user, []))
 
 
-def _life(run: Run, turns: Sequence[Row], updates: Sequence[Row], jobs: Sequence[Row]) -> Iterator[Row]:
+def _life(
+    run: Run, turns: Sequence[TraceRow], updates: Sequence[TraceRow], jobs: Sequence[TraceRow]
+) -> Iterator[TraceRow]:
     """Events of one user: books that were given first, then turn by turn."""
     steps = _by_turn(updates)
     attempts = _by_turn(jobs)
     outcomes = {row["turn"]: row.get("outcome") for row in turns}
-    contents: dict[int, Row] = {}  # by skill, what it says
+    contents: dict[int, TraceRow] = {}  # by skill, what it says
     skills = 0
     begun = [(turn, steps[turn][0]) for turn in sorted(steps) if turn < 0]
     for turn, row in [*begun, *((row["turn"], row) for row in turns)]:
@@ -129,17 +134,19 @@ def _life(run: Run, turns: Sequence[Row], updates: Sequence[Row], jobs: Sequence
         if turn >= 0:
             yield _turn(run, row, contents.get(row["skill"]))
         for job in tried:
-            yield learning.reflection(job)
+            yield learning_traces.reflection(job)
             if job["channel"] == "satisfaction":
-                yield learning.satisfaction(job, outcomes.get(job["about"]))
+                yield learning_traces.satisfaction(job, outcomes.get(job["about"]))
         if operations or tried:
-            change = learning.learning_trace(row, operations, tried, skills)
+            change = learning_traces.update_trace(row, operations, tried, skills)
             skills = change["output"]["skills"]
             yield change
-        contents |= {step["skill"]: learning.content_fields(step) for step in operations if step["section"] is not None}
+        contents |= {
+            step["skill"]: learning_traces.content_fields(step) for step in operations if step["section"] is not None
+        }
 
 
-def _by_turn(rows: Sequence[Row]) -> dict[int, list[Row]]:
+def _by_turn(rows: Sequence[TraceRow]) -> dict[int, list[TraceRow]]:
     return {turn: list(some) for turn, some in groupby(rows, key=lambda row: row["turn"])}
 
 
@@ -148,12 +155,12 @@ def _plain(value: float) -> float | None:
     return round(value, 6) if isfinite(value) else None
 
 
-def _turn(run: Run, row: Row, content: Row | None) -> Row:
+def _turn(run: Run, row: TraceRow, content: TraceRow | None) -> TraceRow:
     """Event of a turn: what somebody brought, what was done, what the served skill says; by the domain's names."""
     hit, right = not row["fallback_to_llm"], row["answer_correct"]
     verdict = [] if right is None else ["right" if right else "wrong"]
     trace = {
-        **learning.trace_frame(row, TURN, row["time"], row["latency_ms"]),
+        **learning_traces.trace_frame(row, TURN, row["time"], row["latency_ms"]),
         "input": {"message": row["message"]},
         "output": {name: row[name] for name in _OUTPUT},
         "metadata": {name: row[name] for name in _METADATA},
@@ -178,12 +185,12 @@ def _turn(run: Run, row: Row, content: Row | None) -> Row:
     }
 
 
-def _shown(row: Row) -> list[int]:
+def _shown(row: TraceRow) -> list[int]:
     """The skills that could be chosen."""
     return [skill for skill in row["shortlist"] or () if skill >= 0]
 
 
-def trace_name(names: TraceNames, row: Row) -> str:
+def trace_name(names: TraceNames, row: TraceRow) -> str:
     """Name of a turn's trace, as the domain has it."""
 
     def level(match: re.Match[str]) -> str:

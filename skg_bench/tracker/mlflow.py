@@ -20,6 +20,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from skg_bench.core.calendar import EPOCH, WEEK
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import json_of, text_of
 from skg_bench.core.reach import Reach, Reaches
@@ -27,14 +28,13 @@ from skg_bench.runfolder.manifest import BESIDE
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker.address import check_address
-from skg_bench.tracker.database import artifacts, check_place, prepare
+from skg_bench.tracker.database import artifacts, check_place, prepare_database
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 _IDENTITY, _ARM = "skg_bench.identity", "skg_bench.arm"  # tags
 _ALL_ARMS = "*"  # what curves.csv calls curves that belong to the events
-_MONDAY, _WEEK = 1_767_571_200_000, 7 * 24 * 3600 * 1000  # 2026-01-05 and a week, in milliseconds
 _METRICS, _PARAMS = 1000, 100  # MLflow takes no more in a batch
 _DIGEST = 36  # characters of a hash
 _PAGE = "report.html"  # shows messages
@@ -149,7 +149,7 @@ class MLflow:
 
     def _client(self, run: Path) -> "MlflowClient":
         client = _import()
-        prepare(self.address(run))
+        prepare_database(self.address(run))
         return client(self.address(run))
 
 
@@ -219,7 +219,7 @@ def _log(client: "MlflowClient", run_id: str, metrics: Metrics, params: Mapping[
     for some in _cut(list(params.items()), _PARAMS):
         client.log_batch(run_id, params=[Param(key, value) for key, value in some])
     for few in _cut(list(metrics.items()), _METRICS):
-        points = [Metric(name, value, _MONDAY + week * _WEEK, week) for (name, week), value in few]
+        points = [Metric(name, value, 1000 * (EPOCH + week * WEEK), week) for (name, week), value in few]
         client.log_batch(run_id, metrics=points)
 
 

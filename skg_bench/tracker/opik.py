@@ -21,7 +21,7 @@ from time import sleep, time
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from skg_bench.core.bodies import ACCEPTED, received
+from skg_bench.core.bodies import ACCEPTED_ENCODING, received
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import lines_of
 from skg_bench.core.reach import Reach, Reaches
@@ -109,7 +109,7 @@ class Opik:
 def _client(url: str) -> "httpx.Client":
     import httpx
 
-    headers = {"Comet-Workspace": os.environ.get("OPIK_WORKSPACE") or "default", **ACCEPTED}
+    headers = {"Comet-Workspace": os.environ.get("OPIK_WORKSPACE") or "default", **ACCEPTED_ENCODING}
     if api_key := os.environ.get("OPIK_API_KEY"):
         headers["Authorization"] = api_key
     patience = httpx.Timeout(30, connect=5)  # seconds

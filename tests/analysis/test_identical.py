@@ -9,7 +9,7 @@ from skg_bench.analysis.comparison.compare import compare, said
 from skg_bench.analysis.counts.measure import identical
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report import tables
-from skg_bench.analysis.report.arms import looks
+from skg_bench.analysis.report.arm_looks import looks
 from skg_bench.analysis.report.verdict import arm_sentences
 from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run

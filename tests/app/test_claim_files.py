@@ -182,7 +182,7 @@ def recipe_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         _here(command, tmp_path)
 
     monkeypatch.setattr(claim_files, "RECIPES", tmp_path / "claims.yaml")
-    monkeypatch.setattr(claim_files, "ROOT", tmp_path)
+    monkeypatch.setattr(claim_files, "CHECKOUT", tmp_path)
     monkeypatch.setattr(claim_files, "refusal", lambda file: refusal(_clean(file)))  # the checkout may be dirty
     monkeypatch.setattr(claim_files, "_carry_out", carry_out)
     return only

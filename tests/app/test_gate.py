@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from skg_bench.analysis.gate.flips import explain
+from skg_bench.analysis.gate.verdict_turns import explain
 from skg_bench.app import gate, run_identity
 from skg_bench.app.counterexample import cases
 from skg_bench.app.packages import Package

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.compose import compose
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.simulator.logs.recorded import Recorded

@@ -19,17 +19,17 @@ import pytest
 import typer
 import yaml
 
-from skg_bench.app import gate, tracking
-from skg_bench.app.checks import SEAMS_OF_ARMS
+from skg_bench.app import gate, run_trackers
+from skg_bench.app.building import build
 from skg_bench.app.cli import app
-from skg_bench.app.components import build
 from skg_bench.app.counterexample import cases, shrink
 from skg_bench.app.packages import packages
-from skg_bench.app.skillbook import agentropy
+from skg_bench.app.root_checks import SEAMS_OF_ARMS
+from skg_bench.app.skillbook import agentropy_folders
 from skg_bench.app.targets import described_components, parameters
 from skg_bench.app.trust import FromFile, is_plain
 from skg_bench.core.errors import UsageError
-from skg_bench.core.reach import Kind, Reach
+from skg_bench.core.reach import Reach, ReachKind
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 from tests.app.test_files_of_others import CASE
@@ -152,7 +152,7 @@ def undeclared(made: type) -> list[str]:
         hint, full = hints[name], f"{made.__name__}.{name}"
         if name in reaches:
             said = bool(reaches[name].kinds) or full in REACHLESS
-            assert set(reaches[name].kinds) <= set(get_args(Kind))
+            assert set(reaches[name].kinds) <= set(get_args(ReachKind))
         else:
             said = full in UNLIKE or (not LIKE.search(name) if is_plain(hint) else _is_component(hint))
         wrong += [] if said else [full]
@@ -198,7 +198,7 @@ class Doors:
         self.case = json.loads(CASE.read_text("utf-8"))
         self.manifest = copy.deepcopy(dict(run.manifest))
         self.seen = copy.copy(run)
-        monkeypatch.setattr(agentropy, "Run", lambda path: self.seen)
+        monkeypatch.setattr(agentropy_folders, "Run", lambda path: self.seen)
         monkeypatch.setattr(gate, "worst", lambda held: held)
         monkeypatch.setattr(gate, "of_turn", _admitted)
         monkeypatch.setattr(shrink, "_flip", _admitted)
@@ -240,7 +240,7 @@ class Doors:
 
     def convert(self, seam: str, node: Any) -> Any:
         self._changed(seam, node)
-        return agentropy.convert_to_agentropy(self.run.path, "skg", [0], self.file.parent / "books")
+        return agentropy_folders.convert_to_agentropy(self.run.path, "skg", [0], self.file.parent / "books")
 
     def gate(self, seam: str, node: Any) -> Any:
         new = self._changed(seam, node)
@@ -293,7 +293,7 @@ def test_an_export_takes_no_place_from_a_manifest(canary: Canary, tiny_run: Run,
             run.manifest = {**tiny_run.manifest, "config": {**tiny_run.config, "tracker": node}}
             name = {"NoTracking": "opik", "Both": "both"}.get(made.__name__, made.__name__.lower())
             with canary.watched(), suppress(UsageError):
-                assert canary.values[1] not in repr(tracking.chosen_sinks(name, run, []))
+                assert canary.values[1] not in repr(run_trackers.chosen_sinks(name, run, []))
     canary.check()
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 import typer
 
-from skg_bench.app import memory
+from skg_bench.app import memory_limit
 from skg_bench.app.plain_errors import plain_errors
 from tests.processes import needs_proc
 
@@ -62,15 +62,15 @@ def test_a_limit_below_what_the_libraries_need_is_said_before_they_are_imported(
 
 @needs_proc
 def test_the_least_limit_is_enough() -> None:
-    assert "nothing is no run directory" in limited(memory.LEAST_MAPPED >> 20).stderr
+    assert "nothing is no run directory" in limited(memory_limit.LEAST_MAPPED >> 20).stderr
 
 
 def test_under_a_limit_libraries_get_one_thread_unless_a_person_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "x")  # so that it is as before in the end
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
-    memory.check_limit()
-    assert memory.limit() is not None or "OPENBLAS_NUM_THREADS" not in os.environ
-    monkeypatch.setattr(memory, "limit", lambda: memory.LEAST_MAPPED)
-    memory.check_limit()
+    memory_limit.check_limit()
+    assert memory_limit.limit() is not None or "OPENBLAS_NUM_THREADS" not in os.environ
+    monkeypatch.setattr(memory_limit, "limit", lambda: memory_limit.LEAST_MAPPED)
+    memory_limit.check_limit()
     assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "3")

@@ -18,7 +18,7 @@ from skg_bench.analysis.summary import read_summary
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.app.skillbook.agentropy import convert_to_agentropy
+from skg_bench.app.skillbook.agentropy_folders import convert_to_agentropy
 from skg_bench.app.skillbook.rebuilt import book, verify
 from skg_bench.app.skillbook.shown import show_skillbook
 from skg_bench.core.errors import UsageError

@@ -114,7 +114,7 @@ def test_each_command_is_tried() -> None:
 
 def test_only_one_module_starts_processes() -> None:
     """All others go through it, so that what they start is clean."""
-    starters = {"core/children.py", "launcher/local.py", "app/tracking.py"}  # those two by `children.starting`
+    starters = {"core/children.py", "launcher/local.py", "app/run_trackers.py"}  # those two by `children.starting`
     for file in (ROOT / "skg_bench").rglob("*.py"):
         text, name = file.read_text("utf-8"), file.relative_to(ROOT / "skg_bench").as_posix()
         started = any(

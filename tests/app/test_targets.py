@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from skg_bench.app import overrides
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.packages import groups
 from skg_bench.app.targets import Chain, named_by_yaml
 from skg_bench.app.trust import COMMAND_LINE

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.asking.prompts import OURS, PromptFile, data_of, load_prompt
+from skg_bench.asking.prompts import PROMPTS, PromptFile, data_of, load_prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.curator import reflecting
 
@@ -87,7 +87,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_the_packages_prompts_hold_no_date_and_no_machine() -> None:
-    for path in sorted(OURS.glob("*.md")):
+    for path in sorted(PROMPTS.glob("*.md")):
         text = path.read_text("utf-8")
         assert not any(word in text for word in ("2025", "2026", "/home", "localhost"))
         assert path.stem in text.splitlines()[1]

@@ -217,7 +217,7 @@ def test_an_assistant_without_skills_answers_from_memory_and_from_no_skillbook(b
 
 
 def test_an_arm_with_another_assistant_is_no_control_on_the_page(base: Run) -> None:
-    from skg_bench.analysis.report.arms import looks
+    from skg_bench.analysis.report.arm_looks import looks
 
     kinds = {x.arm: x.kind for x in looks(base.arms, "never", base.manifest["compositions"], base.config["arms"])}
     assert kinds == {"never": "control", "skg": "learning", "toy": "learning", "diary": "learning",

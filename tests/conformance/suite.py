@@ -16,12 +16,12 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.app.arms import arms
-from skg_bench.app.checks import SEAMS_OF_ARMS
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.compose import Composed, compose, composer
+from skg_bench.app.composed_arms import arms
 from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
+from skg_bench.app.root_checks import SEAMS_OF_ARMS
 from skg_bench.app.targets import described_components
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import asking

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from skg_bench.app import tracking
+from skg_bench.app import run_trackers
 from skg_bench.core import bodies
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
@@ -105,7 +105,7 @@ def test_a_model_server_that_says_too_much_is_an_error_that_names_it(kind: str) 
 def test_an_opik_that_says_too_much_is_said(kind: str, status: bytes, opiks: Run) -> None:
     body, says = BODIES[kind]
     with talking(body, status) as address, within(kind):
-        line, complete = tracking.deliver(Opik(f"{address}/api", 1, None), opiks)
+        line, complete = run_trackers.deliver(Opik(f"{address}/api", 1, None), opiks)
     assert not complete
     assert f"{address}/api/v1/private/ " in line
     assert says in line

@@ -24,7 +24,7 @@ EXCEPTIONS = {
     "embedder/minilm_graph.py: load_file": "weights of the package that carries them",
     "router/shared/index.py: read_index": "FAISS opens by itself, after all bytes were digested through `blocks_of`",
     "analysis/report/page.py: read_text": "a template of this package",
-    "app/datasets.py: urlopen": "a server, of which so many bytes are read",
+    "app/dataset_commands.py: urlopen": "a server, of which so many bytes are read",
 }
 READS = {
     "read_bytes", "read_text", "urlopen", "load_file", "read_index", "np.load", "np.fromfile", "np.memmap",

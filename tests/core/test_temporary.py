@@ -10,7 +10,7 @@ import pytest
 
 from skg_bench.core import process as module
 from skg_bench.core.process import this_process
-from skg_bench.core.temporary import PUBLIC, replace_whole, sweep, temporary, write_private
+from skg_bench.core.temporary import PUBLIC_MODE, replace_whole, sweep, temporary, write_private
 from tests.processes import needs_proc
 from tests.runfolder.locks import aged, begin
 
@@ -183,7 +183,7 @@ def test_files_are_for_their_owner_only_unless_they_are_for_others(tmp_path: Pat
     before = os.umask(0o022)
     try:
         replace_whole(tmp_path / "messages", b"x")
-        replace_whole(tmp_path / "verdict", b"x", mode=PUBLIC)
+        replace_whole(tmp_path / "verdict", b"x", mode=PUBLIC_MODE)
         write_private(tmp_path / "text", "a\nb")
     finally:
         os.umask(before)

@@ -9,7 +9,7 @@ from skg_bench.core.batch import Batch, part
 from skg_bench.core.content import Content
 from skg_bench.core.feedback import KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.strategies import Strategies, Triggers
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Curator, Observation, Skillbooks

@@ -12,7 +12,7 @@ from skg_bench.core.advice import ACCEPTED, OVERRIDDEN, REGRET_IT, WAIT, WORTH_I
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, OUTCOME, RATING, RETRACTED, SATISFACTION
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.state import check_state, first, rows
 from skg_bench.curator.reflective import Reflective
 from skg_bench.curator.shared.shelf import common_sense

@@ -20,7 +20,7 @@ from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.pretraining import fitted
+from skg_bench.engine.pools import fitted
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import Rows
 from tests.laws import world

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.draws import key
-from skg_bench.core.heard import Heard
+from skg_bench.core.text_view import Heard
 from skg_bench.engine.step import Keys, perceive
 
 INTENTS = 3

@@ -38,7 +38,7 @@ def made(plan: Plan, todo: Left, existing: Existing) -> np.ndarray:
             times[np.ix_(np.array(task.arms), task.users)] += 1
     for join in todo.joins:
         users = np.concatenate([piece.users for piece in apart(pieces, [plan.arms[arm].name for arm in join.arms])])
-        inside = users[users // shards.USERS == join.shard]
+        inside = users[users // shards.SHARD_USERS == join.shard]
         assert sorted(inside) == list(shards.users_of(join.shard, USERS))
         times[np.ix_(np.array(join.arms), inside)] += 1
     return times

@@ -12,10 +12,10 @@ import pytest
 
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.batch import Batch
+from skg_bench.core.calendar import EPOCH
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I64
 from skg_bench.core.types import Observation, Reranker, Scorer, Skillbooks, TrainingRows
-from skg_bench.engine.logbook import EPOCH
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers.corpus import load_corpus
 from tests.arms import changed

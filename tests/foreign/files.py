@@ -22,10 +22,10 @@ from skg_bench.analysis.counts.tally import COUNTS
 from skg_bench.analysis.gate import baseline
 from skg_bench.analysis.gate.against import Reference, hold
 from skg_bench.analysis.gate.rules import RULES
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.counterexample.commands import replay
 from skg_bench.app.skillbook import files as skillbooks
-from skg_bench.app.skillbook.applying import apply_file
+from skg_bench.app.skillbook.batch_file import apply_file
 from skg_bench.app.skillbook.files import Named
 from skg_bench.app.skillbook.rebuilt import verify
 from skg_bench.app.trust import COMMAND_LINE
@@ -40,7 +40,7 @@ from skg_bench.simulator.logs import clinc150
 from skg_bench.skillbook import agentropy
 from skg_bench.skillbook.ace.book import ERAS, dumps
 from skg_bench.skillbook.conversion import between, to_ace
-from skg_bench.skillbook.proposals.reading import Batches, steps_of
+from skg_bench.skillbook.proposals.parsing import Batches, steps_of
 from tests.analysis.gate.panels import worse
 from tests.app.conftest import TINY
 from tests.foreign.mutations import Files

@@ -28,7 +28,7 @@ GATE = ("experiment=gate", "profile=gate", "serving=stored", "router=maxsim", "c
         "reference=skg")  # fmt: skip
 WORLDS = ("dense", "stack", "gate")
 _TRUTH = frozenset(f.name for f in schema.turns(1) if f.metadata[b"truth"] == b"yes")
-_LOGGED = frozenset(f.name for f in schema.LOGGED_COLUMNS)  # null in these worlds
+_LOGGED = frozenset(f.name for f in schema.REPLAYED_COLUMNS)  # null in these worlds
 _GIVEN = frozenset({"user_msg_id", "message", "arm", "seed", "user", "turn", "event", "time"})  # not decided by an arm
 
 

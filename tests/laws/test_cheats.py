@@ -21,7 +21,7 @@ from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.draws import Purpose, draw, fold, key, uniform
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F32, F64, I32, I64, U64, Bool
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.shortlist import ranked
 from skg_bench.core.types import (
     BookSimilarity,

@@ -24,7 +24,7 @@ from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.skillbook import Skillbook, rebuild
-from skg_bench.tracker import events, learning
+from skg_bench.tracker import events, learning_traces
 from tests.arms import changed
 from tests.laws import world
 from tests.laws.test_replay import logged
@@ -158,7 +158,9 @@ def test_traces_of_learning_hold_what_skills_say(advised: Run) -> None:
 def learned(path: Path) -> list[dict[str, Any]]:
     """The operations of all traces in a file."""
     traces = [json.loads(line)["trace"] for line in path.read_text("utf-8").splitlines()]
-    return [op for trace in traces if trace["name"] == learning.UPDATE for op in trace["output"]["operations"]]
+    return [
+        op for trace in traces if trace["name"] == learning_traces.UPDATE_TRACE for op in trace["output"]["operations"]
+    ]
 
 
 @pytest.mark.parametrize("table", [False, True])

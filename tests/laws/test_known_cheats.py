@@ -20,7 +20,7 @@ from skg_bench.core.draws import salted, word
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, Bool
-from skg_bench.core.learning import NO_JOBS, Jobs
+from skg_bench.core.learning_jobs import NO_JOBS, Jobs
 from skg_bench.core.types import Completions, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.engine.comparing import JUDGE, AgreementJudge

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from skg_bench.core.calendar import EPOCH
 from skg_bench.engine.excerpt import events_of_user
-from skg_bench.engine.logbook import EPOCH
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.skillbook import Skillbook, rebuild
 from tests.laws import world

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.analysis import summary
+from skg_bench.core.calendar import EPOCH
 from skg_bench.core.world import World
-from skg_bench.engine.logbook import EPOCH
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
 from tests.laws import world

@@ -20,7 +20,7 @@ from skg_bench.core.world import Events
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.guardian import Guardian
 from skg_bench.simulator.advice.people import Purchases, Shoppers
-from skg_bench.tracker import events, learning
+from skg_bench.tracker import events, learning_traces
 from tests.laws.shoppers import carry_out
 from tests.tracker.server import lines
 
@@ -124,11 +124,11 @@ def test_traces_filtered_by_name_show_both_and_the_change_between_them(run: Run)
         return [trace for trace in traces if trace["name"] == name]
 
     (first,), (second,) = named("guardian:therapist:override"), named("guardian:therapist:wait")
-    changes = [trace for trace in named(learning.UPDATE) if trace["metadata"]["turn"] >= 0]
+    changes = [trace for trace in named(learning_traces.UPDATE_TRACE) if trace["metadata"]["turn"] >= 0]
     change = changes[0]
     assert first["start_time"] < change["start_time"] < second["start_time"]
     operations = [tuple(map(o.get, ("op", "rating", "section", "issue"))) for o in change["output"]["operations"]]
     assert ("TAG", "miss", None, None) in operations
     assert ("ADD", None, "time-cost-framing", "That's 4 hours of your hourly rate") in operations
     assert (change["input"]["skills"], change["output"]["skills"]) == (1, 2)
-    assert named(learning.REFLECTION)[0]["output"]["analysis"] == GOLDEN["reflection"]["analysis"]
+    assert named(learning_traces.REFLECTION_TRACE)[0]["output"]["analysis"] == GOLDEN["reflection"]["analysis"]

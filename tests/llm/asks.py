@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking.asking import Prompt
 from skg_bench.asking.prompts import load_prompt

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from skg_bench.asking.asking import Prompt
-from skg_bench.asking.prompts import OURS, load_prompt
+from skg_bench.asking.prompts import PROMPTS, load_prompt
 from skg_bench.asking.scripts import SCRIPTS
 
 Day = Literal[
@@ -211,7 +211,7 @@ def answer(script: str, messages: list[dict[str, str]]) -> str:
 
 
 def _system(role: str) -> str:
-    data = next(line for line in (OURS / f"{role}.md").read_text("utf-8").splitlines() if line.startswith("data:"))
+    data = next(line for line in (PROMPTS / f"{role}.md").read_text("utf-8").splitlines() if line.startswith("data:"))
     return load_prompt(role, None, tuple(name.strip() for name in data.removeprefix("data:").split(","))).system
 
 

@@ -93,10 +93,10 @@ def test_a_recorded_run_is_played_again_without_the_server_to_the_byte(
 def test_another_prompt_is_not_in_the_recording_and_the_error_says_what_differs(
     recorded: tuple[Path, Path, Server], tmp_path: Path
 ) -> None:
-    from skg_bench.asking.prompts import OURS
+    from skg_bench.asking.prompts import PROMPTS
 
     for role in ("reflector", "skill_manager"):
-        text = (OURS / f"{role}.md").read_text("utf-8")
+        text = (PROMPTS / f"{role}.md").read_text("utf-8")
         (tmp_path / f"{role}.md").write_text(text.replace("Reflect on this turn.", "Study this turn."), "utf-8")
     recording = f"curator.llm.folder={recorded[1]}"
     refused = run(overrides(None, tmp_path / "out", recording, f"curator.prompts={tmp_path}"), OFFLINE="1")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.analysis.report.arms import CONTROL, FROZEN, LEARNING, ORACLE, REFERENCE, looks
+from skg_bench.analysis.report.arm_looks import CONTROL, FROZEN, LEARNING, ORACLE_COLOURS, REFERENCE_COLOURS, looks
 from skg_bench.analysis.report.chart import (
     HEIGHT,
-    LEFT,
-    RIGHT,
+    LEFT_MARGIN,
+    RIGHT_MARGIN,
     WIDTH,
     Chart,
     Frame,
@@ -56,7 +56,7 @@ def test_no_two_ticks_of_an_axis_read_the_same(low: float, width: float, unit: s
 
 
 def test_the_plot_takes_most_of_the_width_and_the_key_below_it_holds_every_line() -> None:
-    assert (WIDTH - LEFT - RIGHT) / WIDTH > 0.85
+    assert (WIDTH - LEFT_MARGIN - RIGHT_MARGIN) / WIDTH > 0.85
     names = [f"arm_number_{n}" for n in range(14)]
     chart = Chart("f-x", "t", "s", "usd", "week", [1.0, 2.0], [line(name, 0.1 * n, n) for n, name in enumerate(names)])
     root = ET.fromstring(chart_svg(chart, names))  # noqa: S314  our own text
@@ -152,7 +152,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("scheme", [0, 1])
 def test_every_colour_of_an_arm_can_be_read_as_text_on_its_background(scheme: int) -> None:
     paper = luminance(PAPER["dark" if scheme else "light"])
-    for pair in (*LEARNING, *FROZEN, *CONTROL, REFERENCE, ORACLE):
+    for pair in (*LEARNING, *FROZEN, *CONTROL, REFERENCE_COLOURS, ORACLE_COLOURS):
         light, dark = sorted((luminance(pair[scheme]), paper), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, pair[scheme]
 

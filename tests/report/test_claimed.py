@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 
 from skg_bench.analysis import report, summary
 from skg_bench.analysis.comparison.claimed_proofs import ClaimedProofs, claimed_proofs
-from skg_bench.analysis.report.arms import looks_of
+from skg_bench.analysis.report.arm_looks import looks_of
 from skg_bench.analysis.report.claimed import Claimed, claimed, exact
 from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.runfolder.run import Run

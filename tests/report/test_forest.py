@@ -51,7 +51,7 @@ def test_marks_lie_in_the_order_of_what_they_show_and_within_their_intervals(com
         ]
         dots = [float(mark.find(f"{SVG}circle").get("cx")) for mark in marks]  # type: ignore[union-attr,arg-type]
         assert np.corrcoef(means, dots)[0, 1] == pytest.approx(1.0, abs=1e-4)
-        assert all(left <= dot <= left + forest.PANEL for dot in dots)
+        assert all(left <= dot <= left + forest._PANEL for dot in dots)
         for mark, dot in zip(marks, dots, strict=True):
             *thin, thick = mark.findall(f"{SVG}line")  # that of new requests may be withheld
             c, d = (float(thick.get(end, "nan")) for end in ("x1", "x2"))

@@ -13,7 +13,7 @@ from skg_bench.analysis import report, summary
 from skg_bench.analysis.report.outcome_turns import outcome_turns
 from skg_bench.analysis.report.people import CAP
 from skg_bench.app.api import run as simulate
-from skg_bench.core.learning import COURSE_COUNTS
+from skg_bench.core.learning_jobs import COURSE_COUNTS
 from skg_bench.runfolder.run import Run
 from tests.analysis.advised import drawn, make_advice_run
 from tests.report.conftest import turns_shown

@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import Page
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.report.arms import looks
+from skg_bench.analysis.report.arm_looks import looks
 from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.analysis.report.waterfall import LOSS_WORDS, ArmLosses, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.analysis.summary.figures import NO_FIGURE
-from skg_bench.analysis.summary.waterfall import ORDER
+from skg_bench.analysis.summary.losses import ORDER
 from skg_bench.runfolder.run import Run
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -14,7 +14,7 @@ from skg_bench.core.shortlist import max_dots
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query, Skillbooks
 from skg_bench.router.in_prompt import InPrompt
-from skg_bench.skillbook.prompt_layout import Order
+from skg_bench.skillbook.prompt_layout import SkillOrder
 from skg_bench.skillbook.rendering import render
 from skg_bench.skillbook.skillbook import Skill, Skillbook
 from tests.core import samples
@@ -57,7 +57,7 @@ def book_of(books: Skillbooks, query: Query, row: int) -> Skillbook:
 @pytest.mark.parametrize("order", ["evidence", "inserted"])
 @settings(deadline=None, max_examples=25)
 @given(seed=seeds, limit=st.integers(100, 4000))
-def test_the_shortlist_is_what_the_rendered_book_holds(order: Order, seed: int, limit: int) -> None:
+def test_the_shortlist_is_what_the_rendered_book_holds(order: SkillOrder, seed: int, limit: int) -> None:
     query, books = world(seed)
     listed = InPrompt(order, limit, 40).route(query, books).skill
     for row in range(USERS):

@@ -11,12 +11,12 @@ from skg_bench.core.grid import I16, I32, quantise
 from skg_bench.core.shared import shared_book
 from skg_bench.engine.vectors import Pinned
 from skg_bench.router.maxsim import MaxSim
-from skg_bench.router.shared.index import Index, Kind, build_index, load_index
+from skg_bench.router.shared.index import Index, IndexKind, build_index, load_index
 from skg_bench.router.shared.route import SharedMaxSim
 from tests.core import samples
 
 faiss = pytest.importorskip("faiss")
-KINDS: tuple[Kind, ...] = ("flat", "hnsw", "ivf")
+KINDS: tuple[IndexKind, ...] = ("flat", "hnsw", "ivf")
 E, SKILLS, D = 6000, 60, 384
 
 

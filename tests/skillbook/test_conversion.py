@@ -10,7 +10,7 @@ import pytest
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.ace.book import AceBook, Era, Mode, to_dict
+from skg_bench.skillbook.ace.book import AceBook, CompatMode, Era, to_dict
 from skg_bench.skillbook.ace.loading import published_loads
 from skg_bench.skillbook.conversion import between, from_ace, to_ace
 from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
@@ -19,7 +19,7 @@ MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
-def document(name: str, mode: Mode) -> AceBook:
+def document(name: str, mode: CompatMode) -> AceBook:
     return published_loads((GOLDEN / name).read_text("utf-8"), mode, "")
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from typer.testing import CliRunner
 
-from skg_bench.app import launch, tracking
+from skg_bench.app import launch, run_trackers
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.runfolder.run import Run
@@ -27,7 +27,7 @@ def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
     failure: Failure | None, server: Server, original: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if failure is None:
-        monkeypatch.setattr(tracking, "WAIT", 100.0)  # a machine that is busy with other tests
+        monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 100.0)  # a machine that is busy with other tests
     else:
         server.fail(failure, after=0 if failure == "refuse" else 1)
     described, output = list[float](), list[str]()

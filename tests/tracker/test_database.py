@@ -12,7 +12,7 @@ from time import monotonic, sleep
 import pytest
 from typer.testing import CliRunner
 
-from skg_bench.app import launch, tracking
+from skg_bench.app import launch, run_trackers
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.runfolder.run import Run
@@ -67,7 +67,7 @@ def test_a_run_that_ends_while_its_database_is_made_leaves_it_usable_and_says_ho
         return run
 
     monkeypatch.setattr(launch, "write_outputs", ends_early)
-    monkeypatch.setattr(tracking, "WAIT", 0.0)
+    monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 0.0)
     said = list[str]()
     run = launch.start(
         launch.prepare(compose([*SMALL, f"out={tmp_path / 'run'}", "tracker=mlflow"])), None, said.append
@@ -93,7 +93,7 @@ def test_a_process_that_is_killed_while_it_makes_the_database_leaves_no_database
     process.kill()
     process.join()
     assert not (folder / "mlflow.db").exists()
-    line, complete = tracking.deliver(LOCAL, run)
+    line, complete = run_trackers.deliver(LOCAL, run)
     assert complete, line
     assert databases(folder) == [folder / "mlflow.db"]
     assert arms(folder, run) == {"*": 1, "skg": 1, "never": 1}
@@ -115,7 +115,7 @@ def test_runs_that_end_at_the_same_time_make_one_database_and_are_all_in_it(run:
 
 def delivered(path: Path) -> None:
     """What a process of its own does."""
-    line, complete = tracking.deliver(LOCAL, Run(path))
+    line, complete = run_trackers.deliver(LOCAL, Run(path))
     assert complete, line
 
 
@@ -125,7 +125,7 @@ def test_a_database_that_is_not_complete_is_left_as_it_is_and_what_to_do_is_said
         database.execute("create table experiments (experiment_id integer)")
     database.close()
     before = file.read_bytes()
-    line, complete = tracking.deliver(LOCAL, run)
+    line, complete = run_trackers.deliver(LOCAL, run)
     assert not complete
     assert f"{file} is no complete database of MLflow" in line
     assert "move it away" in line

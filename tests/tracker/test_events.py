@@ -13,7 +13,7 @@ import skg_bench
 from skg_bench.core.content import NAMES
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.skillbook import rebuild
-from skg_bench.tracker import events, learning
+from skg_bench.tracker import events, learning_traces
 from tests.analysis.advised import LEARNED, Purchase, drawn, make_advice_run
 from tests.runs import changed
 from tests.tracker.server import lines
@@ -43,7 +43,7 @@ def test_every_turn_and_every_learning_step_of_every_arm_is_a_trace_with_a_key_o
 def test_a_learning_step_lists_its_operations_and_the_skills_before_and_after(run: Run) -> None:
     path, _ = events.write_events(run, None, None)
     traces = [event["trace"] for event in lines(path)]
-    steps = [trace for trace in traces if trace["name"] == learning.UPDATE]
+    steps = [trace for trace in traces if trace["name"] == learning_traces.UPDATE_TRACE]
     listed = [(t["metadata"]["user"], t["metadata"]["turn"], o["op"], o["skill"], o["reason"], o["source_turn"])
               for t in steps for o in t["output"]["operations"]]  # fmt: skip
     columns = ("user", "turn", "op", "skill", "reason", "source_turn")
@@ -94,7 +94,7 @@ def test_a_learning_job_is_a_trace_with_its_reflection_its_result_and_its_cost(t
     arms = "arms={model: [curator=reflecting], never: [policy=never, curator=none]}"
     run = skg_bench.run(["workers=1", "users=3", "weeks=1", arms, f"out={tmp_path / 'run'}", "serving=prompted"])
     clear = [event["trace"] for event in lines(events.write_events(run, None, None)[0])]
-    jobs = [trace for trace in clear if trace["name"] == learning.REFLECTION]
+    jobs = [trace for trace in clear if trace["name"] == learning_traces.REFLECTION_TRACE]
     logged = run.learning("model").to_pylist()
     assert len(jobs) == len(logged) > 10
     for name, part in (("result", "output"), ("tokens_in", "metadata"), ("about", "input"), ("value", "input")):
@@ -104,7 +104,7 @@ def test_a_learning_job_is_a_trace_with_its_reflection_its_result_and_its_cost(t
         assert job["output"]["analysis"] == reflection["analysis"]
         assert job["output"]["new_learnings"] == len(reflection["new_learnings"])
         assert job["output"]["helpful_skill_ids"] == reflection["helpful_skill_ids"]
-    steps = [trace["metadata"] for trace in clear if trace["name"] == learning.UPDATE]
+    steps = [trace["metadata"] for trace in clear if trace["name"] == learning_traces.UPDATE_TRACE]
     named = [(step["user"], step["turn"], job["about"], job["version_written"])
              for step in steps for job in step.get("jobs", ())]  # fmt: skip
     assert named == [tuple(row[name] for name in ("user", "turn", "about", "version_written")) for row in logged]
@@ -141,15 +141,17 @@ def test_two_evenings_are_found_by_the_names_of_their_traces_and_the_change_betw
     )
     assert second["metadata"]["truth"]["strategy"] == "time_cost"
     assert named("guardian:analyst:auto_approved")["output"]["shown"] == [0, 1]
-    seeds, change = (trace for trace in traces if trace["name"] == learning.UPDATE and trace["output"]["operations"])
+    seeds, change = (
+        trace for trace in traces if trace["name"] == learning_traces.UPDATE_TRACE and trace["output"]["operations"]
+    )
     assert (seeds["metadata"]["turn"], seeds["input"]["skills"], seeds["output"]["skills"]) == (-1, 0, 1)
     assert first["start_time"] < change["start_time"] < second["start_time"]
     assert (change["input"]["skills"], change["output"]["skills"], change["metadata"]["delta"]) == (1, 2, 1)
     assert change["output"]["operations"][0]["issue"] == LEARNED.issue
-    reflections = [trace for trace in traces if trace["name"] == learning.REFLECTION]
+    reflections = [trace for trace in traces if trace["name"] == learning_traces.REFLECTION_TRACE]
     assert [trace["output"]["new_learnings"] for trace in reflections] == [1, 1]
     assert reflections[0]["output"]["harmful_skill_ids"] == ["general-00001"]
-    later = named(learning.SATISFACTION)
+    later = named(learning_traces.SATISFACTION_TRACE)
     assert later["input"] == {"about": 0, "outcome": "overridden", "satisfaction": "regret_it"}
     signal = "positive_reinforcement — user regrets having overridden the Guardian"
     assert later["output"] == {"signal": signal, "analysis": "the user felt lectured"}
@@ -163,9 +165,11 @@ def test_every_job_of_advice_has_a_trace_of_each_kind_that_applies(tmp_path: Pat
     for arm in run.arms:
         jobs = run.learning(arm).to_pylist()
         counted = Counter(t["name"] for t in traces if t["metadata"]["arm"] == arm)
-        assert counted[learning.REFLECTION] == len(jobs) > 6
-        assert counted[learning.SATISFACTION] == sum(job["channel"] == "satisfaction" for job in jobs) > 0
-        steps = [t["metadata"] for t in traces if t["name"] == learning.UPDATE and t["metadata"]["arm"] == arm]
+        assert counted[learning_traces.REFLECTION_TRACE] == len(jobs) > 6
+        assert counted[learning_traces.SATISFACTION_TRACE] == sum(job["channel"] == "satisfaction" for job in jobs) > 0
+        steps = [
+            t["metadata"] for t in traces if t["name"] == learning_traces.UPDATE_TRACE and t["metadata"]["arm"] == arm
+        ]
         assert sum(len(step.get("jobs", ())) for step in steps) == len(jobs)
         advice = {name: n for name, n in counted.items() if name.startswith("guardian:")}
         assert sum(advice.values()) == run.turns(arm).num_rows
@@ -184,7 +188,7 @@ def rebuilt(traces: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {**empty, **op, "turn": step["turn"], "time": seconds(step["applied"]), "born": seconds(op["born"]),
          "book_version": step["book_version"], "book_hash": bytes.fromhex(step["book_hash"])}
-        for trace in traces if trace["name"] == learning.UPDATE
+        for trace in traces if trace["name"] == learning_traces.UPDATE_TRACE
         for step in [trace["metadata"]] for op in trace["output"]["operations"]
     ]  # fmt: skip
 

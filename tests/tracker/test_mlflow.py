@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from skg_bench.app import tracking
+from skg_bench.app import run_trackers
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
-from skg_bench.tracker.database import artifacts, prepare
+from skg_bench.tracker.database import artifacts, prepare_database
 from skg_bench.tracker.mlflow import MLflow, legal
 from tests.runs import changed
 
@@ -53,7 +53,7 @@ def logged(original: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
         run = Run(shutil.copytree(original.path, tmp_path_factory.mktemp("mlflow") / "runs" / "small"))
-        line, complete = tracking.deliver(LOCAL, run)
+        line, complete = run_trackers.deliver(LOCAL, run)
         assert complete, line
         assert line.startswith(f"mlflow: 3 runs in sqlite:///{run.path.parent / 'mlflow.db'}; look: ")
         yield run
@@ -165,7 +165,7 @@ def test_files_never_lie_in_the_current_folder(scheme: str, tmp_path: Path, monk
     assert artifacts("http://host", tmp_path / "run") is None
     assert list((tmp_path / "current").iterdir()) == []
     with pytest.raises(UsageError, match="a database in memory, which ends with its process"):
-        prepare("sqlite://")
+        prepare_database("sqlite://")
     with pytest.raises(UsageError, match=r"address without user, password, query \(\?\.\.\.\)"):
         MLflow("postgresql://host/mlflow?password=secret", None)
 
@@ -175,7 +175,7 @@ def kept_at(place: str, run: Run) -> Run:
     from mlflow import MlflowClient
 
     address = f"sqlite:///{run.path.parent / 'mlflow.db'}"
-    prepare(address)
+    prepare_database(address)
     MlflowClient(address).create_experiment(run.config["experiment"], place)
     return run
 
@@ -192,7 +192,7 @@ def test_a_database_that_came_with_a_run_does_not_say_where_files_are_written(
     if how == "link":
         (came / "mlartifacts").symlink_to(home)
     places = {"elsewhere": home.as_uri(), "above": f"{beside}/%2e%2e/%2e%2e/home", "link": beside}
-    line, complete = tracking.deliver(LOCAL, kept_at(places.get(how, "s3://bucket/files"), run))
+    line, complete = run_trackers.deliver(LOCAL, kept_at(places.get(how, "s3://bucket/files"), run))
     assert not complete
     assert "keeps files not beside itself" in line
     assert "if it is yours, name it: tracker.uri=sqlite:" in line
@@ -201,7 +201,7 @@ def test_a_database_that_came_with_a_run_does_not_say_where_files_are_written(
 
 def test_a_run_is_logged_once(logged: Run) -> None:
     before = Read(logged)
-    assert tracking.deliver(LOCAL, logged)[1]
+    assert run_trackers.deliver(LOCAL, logged)[1]
     assert set(own(logged).values()) == {1}
     assert len(Read(logged).history("skg", "curves/hit_rate")) == len(before.history("skg", "curves/hit_rate")) == 3
 
@@ -219,7 +219,7 @@ def test_a_delivery_that_was_cut_off_goes_on_in_the_same_runs(again: Run, after:
         with pytest.raises(KeyboardInterrupt):
             LOCAL.deliver(again, progress)
     partly = own(again)
-    line, complete = tracking.deliver(LOCAL, again)
+    line, complete = run_trackers.deliver(LOCAL, again)
     assert complete, line
     assert set(partly) <= set(own(again)) == {"*", "skg", "never"}
     assert set(own(again).values()) == {1}
@@ -232,7 +232,7 @@ def test_before_there_is_a_page_arms_are_logged_and_the_parent_stays_open(again:
     LOCAL.deliver(again, lambda n, total: counts.append((n, total)))
     assert counts[-1] == (2, 3)
     kept.rename(page)
-    line, complete = tracking.deliver(LOCAL, again)
+    line, complete = run_trackers.deliver(LOCAL, again)
     assert complete, line
     assert set(own(again).values()) == {1}
 
@@ -244,7 +244,7 @@ def test_numbers_of_a_delivery_that_was_cut_off_are_not_there_twice(again: Run) 
         patch.setattr(MlflowClient, "set_terminated", interrupted)
         with pytest.raises(KeyboardInterrupt):
             LOCAL.deliver(again, lambda n, total: None)
-    assert tracking.deliver(LOCAL, again)[1]
+    assert run_trackers.deliver(LOCAL, again)[1]
     client = Read(again).client
     for record in client.search_runs(["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}'"):
         for metric in ("curves/hit_rate", "hit_rate", "curves/ceiling_1"):
@@ -257,7 +257,7 @@ def test_numbers_of_a_delivery_that_was_cut_off_are_not_there_twice(again: Run) 
 def test_names_that_mlflow_refuses_are_made_legal_and_what_is_no_number_is_left_out(again: Run) -> None:
     with (again.path / "curves.csv").open("a") as file:
         file.write("skg,1,recall@5,6,0.5,-inf,inf\nskg,2,recall@5,6,nan,,\nskg,1,größe (%),6,1.0,1.0,1.0\n")
-    line, complete = tracking.deliver(LOCAL, again)
+    line, complete = run_trackers.deliver(LOCAL, again)
     assert complete, line
     client = Read(again).client
     records = client.search_runs(
@@ -273,7 +273,7 @@ def test_a_server_that_is_down_is_given_up_within_seconds_and_named_without_its_
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://someone:sesame@127.0.0.1:9")
     begun = monotonic()
-    line, complete = tracking.deliver(LOCAL, run)
+    line, complete = run_trackers.deliver(LOCAL, run)
     assert monotonic() - begun < 30  # MLflow's own patience is four minutes
     assert not complete
     assert line.startswith("mlflow: nothing delivered (")
@@ -319,10 +319,10 @@ def test_an_address_with_a_password_is_refused_as_manifests_hold_it() -> None:
 def test_two_processes_do_not_log_a_run_twice(again: Run) -> None:
     place = os.open(again.path, os.O_RDONLY)
     fcntl.flock(place, fcntl.LOCK_EX)
-    line, complete = tracking.deliver(LOCAL, again)
+    line, complete = run_trackers.deliver(LOCAL, again)
     os.close(place)
     assert not complete
     assert "another process is delivering" in line
     assert own(again) == {}
-    assert tracking.deliver(LOCAL, again)[1]
+    assert run_trackers.deliver(LOCAL, again)[1]
     assert set(own(again).values()) == {1}

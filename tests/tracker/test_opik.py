@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.app import tracking
+from skg_bench.app import run_trackers
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.tracker import events, opik
@@ -18,7 +18,7 @@ from tests.tracker.server import Failure, Server, lines
 
 
 def delivered(server: Server, run: Run, users: int | None = None) -> tuple[str, bool]:
-    return tracking.deliver(Opik(server.url, users, None), run)
+    return run_trackers.deliver(Opik(server.url, users, None), run)
 
 
 def keys(server: Server) -> Counter[int]:
@@ -108,7 +108,7 @@ def test_a_server_that_is_busy_is_asked_again_when_it_says(run: Run, server: Ser
 
 
 def test_where_nobody_listens_or_somebody_else_does_it_is_said(run: Run, server: Server, tmp_path: Path) -> None:
-    line, complete = tracking.deliver(Opik(f"{server.url}elsewhere", 1, None), run)
+    line, complete = run_trackers.deliver(Opik(f"{server.url}elsewhere", 1, None), run)
     assert not complete
     assert "answered 404" in line
     server.stop()
@@ -120,7 +120,7 @@ def test_where_nobody_listens_or_somebody_else_does_it_is_said(run: Run, server:
 
 @pytest.mark.req("P41")
 def test_without_a_server_the_event_file_is_written_and_that_is_said(run: Run) -> None:
-    line, complete = tracking.deliver(Opik(None, 1, None), run)
+    line, complete = run_trackers.deliver(Opik(None, 1, None), run)
     assert not complete
     assert "no server is named, by tracker.url or OPIK_URL_OVERRIDE" in line
     assert expected(run)
@@ -131,14 +131,14 @@ def test_the_environment_names_server_workspace_and_key_and_the_key_is_nowhere_e
 ) -> None:
     for name, value in (("URL_OVERRIDE", server.url), ("API_KEY", "sesame-open"), ("WORKSPACE", "cave")):
         monkeypatch.setenv(f"OPIK_{name}", value)
-    line, complete = tracking.deliver(Opik(None, 1, None), run)
+    line, complete = run_trackers.deliver(Opik(None, 1, None), run)
     assert complete
     assert {(sent["authorization"], sent["comet-workspace"]) for sent in map(_lower, server.headers)} == {
         ("sesame-open", "cave")
     }
     server.fail("denied")  # and answers with the key that it got
     server.traces.clear()
-    line, complete = tracking.deliver(Opik(None, 1, None), run)
+    line, complete = run_trackers.deliver(Opik(None, 1, None), run)
     assert not complete
     assert "***" in line
     written = "".join(file.read_text("utf-8") for file in run.path.glob("*.json*")) + json.dumps(server.traces) + line

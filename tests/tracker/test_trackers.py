@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.runfolder.tracking import Tracker
 

@@ -25,8 +25,8 @@ from skg_bench.analysis.counts.measure import (
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
-from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
+from skg_bench.analysis.counts.turn_logs import read_once
 from skg_bench.analysis.counts.wording import bare, interval, number, rise_or_fall
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate

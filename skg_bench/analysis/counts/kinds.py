@@ -14,9 +14,9 @@ from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.runfolder.run import RunTables
 
-Kind = Literal["stable", "slot", "live", "one_off"]
-INTENT_KINDS: tuple[Kind, ...] = get_args(Kind)
-INTENT_KIND_WORDS: dict[Kind, str] = {
+IntentKind = Literal["stable", "slot", "live", "one_off"]
+INTENT_KINDS: tuple[IntentKind, ...] = get_args(IntentKind)
+INTENT_KIND_WORDS: dict[IntentKind, str] = {
     "stable": "requests whose answer holds for ever",
     "slot": "requests with slot values",
     "live": "live look-ups and acts",

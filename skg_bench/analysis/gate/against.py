@@ -9,10 +9,10 @@ import numpy as np
 
 from skg_bench.analysis.counts.metrics import Metric
 from skg_bench.analysis.gate import tail
-from skg_bench.analysis.gate.judge import Harm, Judged, State, judge_together, overall_state, upper_limit
+from skg_bench.analysis.gate.judge import GateState, Harm, Judged, judge_together, overall_state, upper_limit
 from skg_bench.analysis.gate.panel import Panel, changed_logs, paired, ratios
-from skg_bench.analysis.gate.rules import LEAD, NEVER, ORACLE, Rule, blocking, gate_metrics
-from skg_bench.analysis.gate.world import same_world
+from skg_bench.analysis.gate.panel_world import same_world
+from skg_bench.analysis.gate.rules import LEAD, NEVER_ANCHOR, ORACLE_ANCHOR, Rule, blocking, gate_metrics
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
 
@@ -36,7 +36,7 @@ class Held:
     which: Which
     base: Panel
     new: Panel
-    state: State
+    state: GateState
     same: bool  # the same bits: nothing was judged
     changed: tuple[str, ...]  # digests that differ
     harms: tuple[Harm, ...]
@@ -97,7 +97,7 @@ def ahead(panel: Panel) -> bool:
 def way(panel: Panel) -> float | None:
     """Share of the way from `never` to the oracle; None: the oracle is not ahead, so that there is no way."""
     turns = panel.counts["turn"]
-    never, oracle = (float((panel.counts[name] / turns).mean()) for name in (NEVER, ORACLE))
+    never, oracle = (float((panel.counts[name] / turns).mean()) for name in (NEVER_ANCHOR, ORACLE_ANCHOR))
     return lead(panel)[0] / (oracle - never) if oracle > never else None
 
 

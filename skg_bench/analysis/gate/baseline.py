@@ -33,8 +33,8 @@ import numpy.typing as npt
 
 from skg_bench.analysis.gate.against import same_bits
 from skg_bench.analysis.gate.panel import EVENTS_DIGEST, PANEL_COUNTS, Panel, needed_counts, paired
-from skg_bench.analysis.gate.rules import NEVER, ORACLE, Rule, declared
-from skg_bench.analysis.gate.world import differing, world_parts
+from skg_bench.analysis.gate.panel_world import differing, world_parts
+from skg_bench.analysis.gate.rules import NEVER_ANCHOR, ORACLE_ANCHOR, Rule, declared
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import Bool
@@ -138,7 +138,7 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
         np.isfinite(totals).all()
         and set(names) <= set(PANEL_COUNTS)
         and EVENTS_DIGEST in digests
-        and {"turn", NEVER, ORACLE} <= set(names)
+        and {"turn", NEVER_ANCHOR, ORACLE_ANCHOR} <= set(names)
     ):
         raise ValueError("totals or digests are not such")
     ids = np.array([int(user) for user in users], np.int64)

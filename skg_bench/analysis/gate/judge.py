@@ -44,7 +44,7 @@ GATE_POWER = 0.95  # with which the users asked for decide, if nothing is worse 
 COCHRAN = 25.0  # users per squared skewness from which Student's limits are used
 _MANY = 1_000_000  # more users than this are not asked for
 
-State = Literal["pass", "fail", "inconclusive"]
+GateState = Literal["pass", "fail", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Judged:
     lower: float  # one-sided limits; lower is corrected for the number of metrics
     upper: float
     cantelli: bool  # limits are Cantelli's
-    state: State
+    state: GateState
     why: tuple[str, ...]  # what keeps it from being judged better
     users: int | None  # that would decide it; None: it is decided, or no affordable number would
     alarm: float  # probability of failing if nothing had become worse
@@ -132,7 +132,7 @@ def _excused(harm: Harm, part: Judged) -> Judged:
     return replace(part, state="pass", paid=True, why=(), users=None, alarm=0.0)
 
 
-def overall_state(judged: Sequence[Judged]) -> State:
+def overall_state(judged: Sequence[Judged]) -> GateState:
     """The verdict on all metrics together."""
     states = [judgement.state for judgement in judged]
     return "fail" if "fail" in states else "inconclusive" if "inconclusive" in states else "pass"
@@ -234,7 +234,7 @@ def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
     alpha = GATE_ALPHA / 2 if harm.rule.role == "efficiency" else GATE_ALPHA
     upper, why = test.upper(alpha), _too_few(harm, test)
     can_fail = not why and test.se > 0
-    state: State = "inconclusive"
+    state: GateState = "inconclusive"
     if not why and upper < harm.margin:
         state = "pass"
     elif not why and lower > 0 and test.mean >= harm.margin:

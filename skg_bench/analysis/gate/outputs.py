@@ -8,14 +8,14 @@ from xml.etree import ElementTree as ET
 from skg_bench.analysis.counts.metrics import Metric
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.gate.against import Held, Which, ahead, lead, way
-from skg_bench.analysis.gate.flips import HarmedTurns
-from skg_bench.analysis.gate.judge import GATE_ALPHA, Judged, State
+from skg_bench.analysis.gate.judge import GATE_ALPHA, GateState, Judged
 from skg_bench.analysis.gate.panel import Panel
 from skg_bench.analysis.gate.rules import gate_metrics
+from skg_bench.analysis.gate.verdict_turns import HarmedTurns
 
 GATE_HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
-STATE_WORDS: Mapping[State, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}
-ANNOTATION_LEVELS: Mapping[State, str] = {"pass": "notice", "inconclusive": "warning", "fail": "error"}
+STATE_WORDS: Mapping[GateState, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}
+ANNOTATION_LEVELS: Mapping[GateState, str] = {"pass": "notice", "inconclusive": "warning", "fail": "error"}
 _DIGESTS = 6  # named
 _COMMANDS = re.compile(r":(?=:)|##(?=[\w.]*\[)")  # of GitHub's runner, which looks for them in whatever a step prints
 
@@ -33,7 +33,7 @@ class GateOutcome:
     builds: int  # changing builds a year, for the number of false alarms
 
     @property
-    def state(self) -> State:
+    def state(self) -> GateState:
         """The worse of the verdicts."""
         return worst(self.held).state
 

@@ -14,28 +14,28 @@ import pyarrow.compute as pc
 from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import COUNTS, LoggedEvents, events, needs_truth, tallies
-from skg_bench.analysis.gate.rules import NEVER, ORACLE, gate_metrics
+from skg_bench.analysis.gate.rules import NEVER_ANCHOR, ORACLE_ANCHOR, gate_metrics
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import FEEDBACK_KINDS
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.runfolder.run import Run, flat, same_events
-from skg_bench.runfolder.schema import LOGGED_COLUMNS
+from skg_bench.runfolder.schema import REPLAYED_COLUMNS
 
 EVENTS_DIGEST = "events"  # the digest of what users brought; all others are of columns of the turn log
 _WORLD = ("seed", "salt", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
 _SAID_BY_OTHERS = (
-    "user_msg_id", "arm", "seed", "user", "turn", "time", "message", *(field.name for field in LOGGED_COLUMNS),
+    "user_msg_id", "arm", "seed", "user", "turn", "time", "message", *(field.name for field in REPLAYED_COLUMNS),
 )  # fmt: skip
 
 LATE = 4  # the last quarter of the weeks, rounded up
-PANEL_COUNTS = (*COUNTS, "week", *(f"late_{name}" for name in COUNTS), NEVER, ORACLE)
+PANEL_COUNTS = (*COUNTS, "week", *(f"late_{name}" for name in COUNTS), NEVER_ANCHOR, ORACLE_ANCHOR)
 """Totals of a user: those of a tally, calendar weeks, those of a tally in the last quarter of the weeks, and the
 utility of all answers of the anchors."""
 ANCHORS = {
-    NEVER: "[assistant=pipeline,policy=never,curator=none]",
-    ORACLE: "[assistant=pipeline,router=oracle,policy=always,curator=oracle,serving=stored]",
+    NEVER_ANCHOR: "[assistant=pipeline,policy=never,curator=none]",
+    ORACLE_ANCHOR: "[assistant=pipeline,router=oracle,policy=always,curator=oracle,serving=stored]",
 }
 
 U8 = npt.NDArray[np.uint8]
@@ -89,7 +89,9 @@ def panel(run: Run, arm: str) -> Panel:
     late = -(-requests.weeks // LATE)
     counts |= {"week": np.full(users, float(requests.weeks))}
     counts |= {f"late_{name}": tally.by_week[name][:, -late:].sum(axis=1) for name in COUNTS}
-    counts |= {name: _worth(run, other, requests, prices) for name, other in ((NEVER, never), (ORACLE, oracle))}
+    counts |= {
+        name: _worth(run, other, requests, prices) for name, other in ((NEVER_ANCHOR, never), (ORACLE_ANCHOR, oracle))
+    }
     hit = ~table["fallback_to_llm"].to_numpy()
     return Panel(
         arm=arm,
@@ -109,9 +111,12 @@ def _anchors(run: Run, arm: str) -> tuple[str, str]:
 
     Raises UsageError for a run without one of them, or in which `never` does more than the model alone.
     """
-    never, oracle = (_composed(run, arm, parts) for parts in ({"policy": NEVER}, {"router": ORACLE, "curator": ORACLE}))
+    never, oracle = (
+        _composed(run, arm, parts)
+        for parts in ({"policy": NEVER_ANCHOR}, {"router": ORACLE_ANCHOR, "curator": ORACLE_ANCHOR})
+    )
     if never is None or oracle is None:
-        absent = [name for name, other in ((NEVER, never), (ORACLE, oracle)) if other is None]
+        absent = [name for name, other in ((NEVER_ANCHOR, never), (ORACLE_ANCHOR, oracle)) if other is None]
         raise UsageError(
             f"{run.path} has no anchor {' and no anchor '.join(absent)}, so that nobody knows what its arms are worth; "
             f"run it with {' '.join(shlex.quote(f'+arms.{name}={ANCHORS[name]}') for name in absent)}"
@@ -185,7 +190,7 @@ def needed_counts(names: Iterable[str], utility: Utility) -> list[str]:
     """Counts that these metrics and the anchors are made of, in the order of PANEL_COUNTS."""
     known = gate_metrics(utility)
     wanted = {count for name in names for count in (known[name].over, *known[name].count)}
-    return [name for name in PANEL_COUNTS if name in wanted | {"turn", NEVER, ORACLE}]
+    return [name for name in PANEL_COUNTS if name in wanted | {"turn", NEVER_ANCHOR, ORACLE_ANCHOR}]
 
 
 def changed_logs(base: Panel, new: Panel) -> list[str]:

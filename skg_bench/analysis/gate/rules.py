@@ -22,8 +22,8 @@ from skg_bench.core.errors import UsageError
 
 Role = Literal["lead", "utility", "errors", "efficiency", "burden", "tail", "informs"]
 WORST, HARMED = "worst_users", "harmed_users"
-LEAD, LATE, RIGHT_HITS = "lead", "utility_late", "right_hits"
-NEVER, ORACLE = "never", "oracle"  # the anchors: counts of what their answers were worth to the user in all
+LEAD, UTILITY_LATE, RIGHT_HITS = "lead", "utility_late", "right_hits"
+NEVER_ANCHOR, ORACLE_ANCHOR = "never", "oracle"  # counts of what their answers were worth to the user in all
 MIN_USERS = 30
 CHOSEN = 5  # worst users at least: if 5 % of users are harmed, none of 100 is in 0.6 % of panels
 # what a metric is declared with beside its margin; the lead has its share in the place of one
@@ -85,7 +85,7 @@ class Rule:
 RULES = (
     Rule(LEAD, "lead", "higher", 0.0, 0.5),
     Rule("utility", "utility", "higher", 0.01),
-    Rule(LATE, "utility", "higher", 0.02),
+    Rule(UTILITY_LATE, "utility", "higher", 0.02),
     Rule("err_per_request", "errors", "lower", 0.005),
     Rule(RIGHT_HITS, "efficiency", "higher", 0.005, 0.25),
     Rule("offers_per_week", "burden", "lower", 0.5),
@@ -96,7 +96,7 @@ RULES = (
 )
 MAY_BE: Mapping[Role, tuple[str, ...]] = {
     "lead": (LEAD,),
-    "utility": ("utility", LATE),
+    "utility": ("utility", UTILITY_LATE),
     "errors": ("err_per_request", "err_per_hit", "err_per_request_hits", "correct", "rated_ok"),
     "efficiency": (RIGHT_HITS, "cost_usd", "tokens", "latency_ms"),
     "burden": ("offers_per_week",),
@@ -107,9 +107,9 @@ MAY_BE: Mapping[Role, tuple[str, ...]] = {
 def gate_metrics(utility: Utility) -> dict[str, Metric]:
     """All metrics that a gate knows, by name."""
     table = (
-        Metric(LEAD, "lead over never", "utility", "higher", "turn", {**utility.count(), NEVER: -1},
+        Metric(LEAD, "lead over never", "utility", "higher", "turn", {**utility.count(), NEVER_ANCHOR: -1},
                "Utility beyond that of the arm that reuses nothing, same users and requests."),
-        Metric(LATE, "utility, last quarter", "utility", "higher", "late_turn",
+        Metric(UTILITY_LATE, "utility, last quarter", "utility", "higher", "late_turn",
                {f"late_{name}": weight for name, weight in utility.count().items()},
                "Utility over the last quarter of the weeks: what is learned wrongly shows late."),
         Metric(RIGHT_HITS, "right hits", "share", "higher", "turn", {"hit": 1, "wrong_hit": -1},

@@ -12,11 +12,12 @@ from skg_bench.analysis.report.sentences import without_markup
 from skg_bench.analysis.report.typeset import typeset_value
 
 WIDTH, HEIGHT = 420, 236  # of the plot with its axes; the key of the lines is added below
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 26  # margins
+LEFT_MARGIN, RIGHT_MARGIN, TOP_MARGIN, BOTTOM_MARGIN = 46, 12, 12, 26  # margins
 KEY_LEFT, KEY_COLUMNS, KEY_WIDTH, KEY_ROW = 4, 3, 139, 16
 LABEL_CHARS = 19
 GEOMETRY = {
-    "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM,
+    "width": WIDTH, "height": HEIGHT, "left": LEFT_MARGIN, "right": RIGHT_MARGIN, "top": TOP_MARGIN,
+    "bottom": BOTTOM_MARGIN,
     "keyLeft": KEY_LEFT, "keyColumns": KEY_COLUMNS, "keyWidth": KEY_WIDTH, "keyRow": KEY_ROW, "chars": LABEL_CHARS,
 }  # fmt: skip
 NO_LINES = "No arm that is switched on has a line here."
@@ -122,10 +123,14 @@ class Frame:
     high: float
 
     def x(self, position: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (position - self.first) / max(self.last - self.first, 1e-9)
+        return LEFT_MARGIN + (WIDTH - LEFT_MARGIN - RIGHT_MARGIN) * (position - self.first) / max(
+            self.last - self.first, 1e-9
+        )
 
     def y(self, value: float) -> float:
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - self.low) / (self.high - self.low)
+        return (
+            HEIGHT - BOTTOM_MARGIN - (HEIGHT - TOP_MARGIN - BOTTOM_MARGIN) * (value - self.low) / (self.high - self.low)
+        )
 
 
 def line_path(frame: Frame, positions: Sequence[float], track: Track) -> str:
@@ -176,28 +181,31 @@ def chart_svg(chart: Chart, visible: Collection[str], attributes: str = "") -> s
     shown = [s for s in chart.series if s.name in visible]
     marks, step = ticks(*extent([*shown, *chart.ceilings], chart.unit))
     frame = Frame(chart.positions[0], chart.positions[-1], marks[0], marks[-1])
-    right, floor = WIDTH - RIGHT, HEIGHT - BOTTOM
+    right, floor = WIDTH - RIGHT_MARGIN, HEIGHT - BOTTOM_MARGIN
     keys, bands = _labels(shown, chart.ceilings, chart.unit), banded(shown)
     out = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {height(len(keys))}" role="img"{attributes}',
         f' aria-label="{escape(chart_in_words(chart, visible))}"><clipPath id="{chart.id}-c">',
-        f'<rect x="{LEFT}" y="{TOP - 2}" width="{right - LEFT + 2}" height="{floor - TOP + 3}"/>',
+        f'<rect x="{LEFT_MARGIN}" y="{TOP_MARGIN - 2}" width="{right - LEFT_MARGIN + 2}"',
+        f' height="{floor - TOP_MARGIN + 3}"/>',
         '</clipPath><g class="grid">',
     ]
     for mark in marks:
         y = frame.y(mark)
         zero = ' class="zero"' if abs(mark) < step / 2 else ""
-        out.append(f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"{zero}/>')
-        out.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{tick(mark, chart.unit, step)}</text>')
+        out.append(f'<line x1="{LEFT_MARGIN}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"{zero}/>')
+        out.append(
+            f'<text x="{LEFT_MARGIN - 6}" y="{y + 3.5:.1f}" text-anchor="end">{tick(mark, chart.unit, step)}</text>'
+        )
     out.append('</g><g class="places">')
     if chart.now is not None:
         x = frame.x(chart.now)
-        out.append(f'<line class="now" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{floor}"/>')
+        out.append(f'<line class="now" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP_MARGIN}" y2="{floor}"/>')
     for position in position_ticks(chart.positions, chart.now):
         start = position == chart.positions[0]
         text = f"{chart.axis} {position:g}" if start else f"{position:g}"
-        x, anchor = (LEFT - 6, "start") if start else (frame.x(position), "middle")
-        if position == chart.now and LEFT < x < LEFT + 60:
+        x, anchor = (LEFT_MARGIN - 6, "start") if start else (frame.x(position), "middle")
+        if position == chart.now and LEFT_MARGIN < x < LEFT_MARGIN + 60:
             x += 5.0  # clear of the first label, which names the axis
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}">{escape(text)}</text>')
     out.append(f'</g><g clip-path="url(#{chart.id}-c)">')
@@ -214,9 +222,10 @@ def chart_svg(chart: Chart, visible: Collection[str], attributes: str = "") -> s
     out.append(f'</g><g class="labels">{"".join(keys)}</g>')
     empty = "" if shown or chart.ceilings else NO_LINES
     out.append(
-        f'<text class="empty" x="{(LEFT + right) / 2}" y="{(TOP + floor) / 2}" text-anchor="middle">{empty}</text>'
+        f'<text class="empty" x="{(LEFT_MARGIN + right) / 2}" y="{(TOP_MARGIN + floor) / 2}"'
+        f' text-anchor="middle">{empty}</text>'
     )
-    out.append(f'<line class="cursor" y1="{TOP}" y2="{floor}" x1="-9" x2="-9"/></svg>')
+    out.append(f'<line class="cursor" y1="{TOP_MARGIN}" y2="{floor}" x1="-9" x2="-9"/></svg>')
     return "".join(out)
 
 

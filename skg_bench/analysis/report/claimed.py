@@ -16,7 +16,7 @@ from skg_bench.analysis.comparison.claimed_proofs import (
     SeedContrast,
     Trio,
 )
-from skg_bench.analysis.report.arms import Look
+from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.chart import Chart, Series
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.tables import Cell

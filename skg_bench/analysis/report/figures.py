@@ -7,10 +7,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from skg_bench.analysis.report.arms import Look
+from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.chart import GEOMETRY, NO_LINES, Chart, Series, Track
 from skg_bench.analysis.report.sentences import code, without_markup
-from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of

@@ -10,7 +10,7 @@ from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.picture import STYLE
 
 FOREST_PANELS = ("utility", "listened", "regret", "hit_rate", "correct", "err_per_hit")
-PANEL, GAP, PAD, HEAD, FOOT, LINE = 200, 52, 14, 76, 26, 20  # pixels; LINE: height of an arm's row
+_PANEL, _GAP, _PAD, _HEAD, _FOOT, _LINE = 200, 52, 14, 76, 26, 20  # pixels; LINE: height of an arm's row
 LETTER = 6.8  # mean width of a letter of a label
 _OWN = """
 .zero { stroke: var(--rule-2); stroke-width: 1.2; } .margin { fill: var(--ceiling); }
@@ -25,21 +25,21 @@ def forest_svg(comparison: Comparison, names: Sequence[str] = FOREST_PANELS) -> 
     arms = list(dict.fromkeys(row.arm for row in comparison.rows))
     rows = {(row.arm, row.metric.name): row for row in comparison.rows}
     shown = [name for name in names if any(row.metric.name == name for row in comparison.rows)]
-    left = PAD + LETTER * max((len(arm) for arm in arms), default=0) + 10
-    width, height = left + len(shown) * (PANEL + GAP) - GAP + PAD, HEAD + LINE * len(arms) + FOOT + PAD
+    left = _PAD + LETTER * max((len(arm) for arm in arms), default=0) + 10
+    width, height = left + len(shown) * (_PANEL + _GAP) - _GAP + _PAD, _HEAD + _LINE * len(arms) + _FOOT + _PAD
     size = f'width="{width:.0f}" height="{height}"'
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" {size} role="img"',
         f' aria-label="{escape(_described(comparison))}">',
         f'<style>{STYLE}{_OWN}</style><rect class="paper" {size} rx="6"/>',
-        f'<text class="title" x="{PAD}" y="{PAD + 12}">Difference from {escape(comparison.reference)}</text>',
-        f'<text x="{PAD}" y="{PAD + 28}">{escape(_under(comparison))}</text>',
+        f'<text class="title" x="{_PAD}" y="{_PAD + 12}">Difference from {escape(comparison.reference)}</text>',
+        f'<text x="{_PAD}" y="{_PAD + 28}">{escape(_under(comparison))}</text>',
     ]
     for line, arm in enumerate(arms):
-        y = HEAD + LINE * (line + 0.5)
+        y = _HEAD + _LINE * (line + 0.5)
         out.append(f'<text class="name" x="{left - 10:.0f}" y="{y + 4:.1f}" text-anchor="end">{escape(arm)}</text>')
     for n, name in enumerate(shown):
-        out.append(_panel([rows[arm, name] for arm in arms], left + n * (PANEL + GAP)))
+        out.append(_panel([rows[arm, name] for arm in arms], left + n * (_PANEL + _GAP)))
     return "".join([*out, "</svg>\n"])
 
 
@@ -51,26 +51,27 @@ def _panel(rows: Sequence[ComparisonRow], left: float) -> str:
     values = [v for e in estimates for v in (e.mean, *e.interval(new=False), *e.interval(new=True)) if v == v]
     marks, step = ticks(min([0.0, *values]), max([0.0, *values]))
     low, high = marks[0], marks[-1]
-    bottom = HEAD + LINE * len(rows)
+    bottom = _HEAD + _LINE * len(rows)
 
     def x(value: float) -> float:
-        return left + PANEL * (min(max(value, low), high) - low) / (high - low)
+        return left + _PANEL * (min(max(value, low), high) - low) / (high - low)
 
-    out = [f'<text class="title" x="{left:.1f}" y="{HEAD - 8}">{escape(metric.label)}</text>']
+    out = [f'<text class="title" x="{left:.1f}" y="{_HEAD - 8}">{escape(metric.label)}</text>']
     if margin is not None:
         edge = x(-margin)
         out.append(
-            f'<rect class="margin" x="{edge:.1f}" y="{HEAD}" width="{x(margin) - edge:.1f}" height="{bottom - HEAD}"/>'
+            f'<rect class="margin" x="{edge:.1f}" y="{_HEAD}" width="{x(margin) - edge:.1f}" '
+            f'height="{bottom - _HEAD}"/>'
         )
     unit = "difference" if metric.unit == "share" else metric.unit
     each = max(1, -(-len(marks) // 4))  # labels that fit
     for at, mark in enumerate(marks):
         css = ' class="zero"' if abs(mark) < step / 2 else ""
-        out.append(f'<g class="grid"><line x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{HEAD}" y2="{bottom}"{css}/></g>')
+        out.append(f'<g class="grid"><line x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{_HEAD}" y2="{bottom}"{css}/></g>')
         if at % each == 0:
             label = tick(mark, unit, step)
             out.append(f'<text x="{x(mark):.1f}" y="{bottom + 16}" text-anchor="middle">{label}</text>')
-    out.extend(_mark(row, x, HEAD + LINE * (line + 0.5)) for line, row in enumerate(rows))
+    out.extend(_mark(row, x, _HEAD + _LINE * (line + 0.5)) for line, row in enumerate(rows))
     return "".join(out)
 
 

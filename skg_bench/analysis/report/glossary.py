@@ -2,7 +2,7 @@
 
 from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.typeset import typeset
-from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import NO_FIGURE
 
 WORDS = {

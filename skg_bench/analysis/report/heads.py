@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from skg_bench.analysis.report import tables, verdict
-from skg_bench.analysis.report.arms import Look
-from skg_bench.analysis.report.links import flips_link
+from skg_bench.analysis.report.addresses import flips_link
+from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
-from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.document import Summary
 
 TILES = (
     "hit_rate", "err_per_hit", "correct", "same_answer", "wrong_lower", "wrong_upper", "rated_ok", "calls_saved",

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from skg_bench.analysis.counts.wording import number
-from skg_bench.analysis.report.learning import learning_sentences
+from skg_bench.analysis.report.job_sentences import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
-from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.document import Summary
 from skg_bench.core.record import left_out
 
 

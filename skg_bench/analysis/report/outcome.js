@@ -74,7 +74,7 @@ const outcomeView = ({ settings, el, word, permille, span, part, address }) => {
     }
     return groups.filter((group) => group.length > 1);
   }
-  const RULED = [ // as COURSE_COUNTS of core/learning.py, without the first
+  const RULED = [ // as COURSE_COUNTS of core/learning_jobs.py, without the first
     ["addition", "became a rating of what was added meanwhile"], ["rewording", "left out, as the skill was reworded meanwhile"],
     ["operation", "left out, as the skill is gone"], ["addition", "doubled what was added meanwhile"], ["operation", "of other jobs lost"],
   ];

@@ -12,7 +12,7 @@ from typing import Any
 
 from skg_bench.analysis.report.people import Words, columns_by_user, fitting_turns, local_times, thousandths
 from skg_bench.core.errors import UsageError
-from skg_bench.core.learning import COURSE_COUNTS
+from skg_bench.core.learning_jobs import COURSE_COUNTS
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.telling import TurnPanel
 

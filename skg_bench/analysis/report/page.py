@@ -14,7 +14,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.claimed_proofs import claimed_proofs
 from skg_bench.analysis.comparison.companion_runs import companion_runs
 from skg_bench.analysis.report import chart, figures, heads, logged, tables, verdict
-from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
+from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns

@@ -16,18 +16,17 @@ import pyarrow as pa
 
 from skg_bench.core import draws
 from skg_bench.core.batch import TAG_RATINGS
+from skg_bench.core.calendar import FIRST_MONDAY, local_time, offsets_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS
 from skg_bench.runfolder.run import Run, ratings
-from skg_bench.runfolder.schema import LOGGED_COLUMNS
+from skg_bench.runfolder.schema import REPLAYED_COLUMNS
 
 CAP = 1500  # turns of a user on a page of many users; a user asked for by number is shown in full
 PLACES = 5  # of the shortlist, by combined score
 THOUSANDTHS = 1000
-_MONDAY = datetime(2026, 1, 5)  # second 0 of a run
 FALLBACKS = ("llm", "procedure_failed")  # servings in which the LLM answered, without a skill
 SERVED = {"llm": 0, "stored": 1, "prompted": 2, "procedure": 3, "procedure_failed": 4}  # codes of the page
 DECISION = [
@@ -113,7 +112,7 @@ def timelines(
 
     `of_all`: `answers` of these users, which are read if not given.
     """
-    logged = [field.name for field in LOGGED_COLUMNS] if run.manifest.get("log") else []
+    logged = [field.name for field in REPLAYED_COLUMNS] if run.manifest.get("log") else []
     turns = columns_by_user(run.turns(arm, [*DECISION, *logged], users))
     for columns in turns.values():
         columns["clock"] = columns["logged_time"] if logged else local_times(run, columns["time"])
@@ -136,7 +135,7 @@ def timelines(
 
 def local_times(run: Run, times: Sequence[datetime]) -> list[datetime]:
     """Times that the user's clock showed at these times of a run."""
-    since = np.array([(time - _MONDAY) // timedelta(seconds=1) for time in times], np.int64)
+    since = np.array([(time - FIRST_MONDAY) // timedelta(seconds=1) for time in times], np.int64)
     ahead: list[int] = (local_time(offsets_of(run.manifest), since) - since).tolist()
     return [time + timedelta(seconds=by) for time, by in zip(times, ahead, strict=True)]
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.report import chart, figures
-from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
+from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.sentences import without_markup
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import printable
 from skg_bench.runfolder.run import Run
 
 PICTURE_PANELS = ("hit_rate", "err_per_request")
-GAP, HEAD, PAD = 16, 46, 14  # pixels between panels, above them, around everything
+_GAP, _HEAD, _PAD = 16, 46, 14  # pixels between panels, above them, around everything
 STYLE = """
 svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #e1e5ea; --rule-2: #c9d0d8; --ceiling: #eef0f3;
   --ceiling-line: #7d8792; font: 11.5px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -59,20 +59,20 @@ def picture_svg(run: Run, arms: Sequence[str] | None = None) -> str:
 
 def side_by_side(panels: Sequence[chart.Chart], all_looks: Sequence[Look], arms: Sequence[str]) -> str:
     """Charts side by side, with the lines of these arms."""
-    width = 2 * PAD + len(panels) * (chart.WIDTH + GAP) - GAP
+    width = 2 * _PAD + len(panels) * (chart.WIDTH + _GAP) - _GAP
     panels = [replace(panel, series=[s for s in panel.series if s.name in arms]) for panel in panels]
     tall = max((chart.height(len(panel.series) + len(panel.ceilings)) for panel in panels), default=chart.HEIGHT)
-    height = 2 * PAD + HEAD + tall
+    height = 2 * _PAD + _HEAD + tall
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<style>{STYLE}{stylesheet(all_looks).replace('@media screen and', '@media')}</style>",
         f'<rect class="paper" width="{width}" height="{height}" rx="6"/>',
     ]
     for n, panel in enumerate(panels):
-        x = PAD + n * (chart.WIDTH + GAP)
-        box = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{tall}" preserveAspectRatio="xMidYMin"'
-        out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(without_markup(panel.title))}</text>')
-        out.append(f'<text x="{x}" y="{PAD + 32}">{escape(without_markup(panel.says))}</text>')
+        x = _PAD + n * (chart.WIDTH + _GAP)
+        box = f' x="{x}" y="{_PAD + _HEAD}" width="{chart.WIDTH}" height="{tall}" preserveAspectRatio="xMidYMin"'
+        out.append(f'<text class="title" x="{x}" y="{_PAD + 14}">{escape(without_markup(panel.title))}</text>')
+        out.append(f'<text x="{x}" y="{_PAD + 32}">{escape(without_markup(panel.says))}</text>')
         out.append(chart.chart_svg(panel, arms, box))
     return "".join([*out, "</svg>\n"])
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from skg_bench.analysis.counts.wording import named
-from skg_bench.analysis.report.arms import Look
-from skg_bench.analysis.report.links import flips_link
+from skg_bench.analysis.report.addresses import flips_link
+from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.typeset import typeset_interval, typeset_sizes, typeset_value
-from skg_bench.analysis.summary.content import MetricWords, Summary
+from skg_bench.analysis.summary.document import MetricWords, Summary
 from skg_bench.analysis.summary.figures import NO_FIGURE, DifferenceFigure, Figure
 
 LEVEL_METRICS = (

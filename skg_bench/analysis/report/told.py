@@ -4,7 +4,7 @@ import re
 
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
-from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.document import Summary
 from skg_bench.core.errors import UsageError
 
 _NAME = re.compile(r"\{(\w+)\}")

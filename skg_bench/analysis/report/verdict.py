@@ -6,11 +6,11 @@ from dataclasses import replace
 from skg_bench.analysis.counts.kinds import INTENT_KIND_WORDS
 from skg_bench.analysis.counts.wording import interval, least, named, number, rise_or_fall
 from skg_bench.analysis.report import logged
-from skg_bench.analysis.report.learning import learning_sentences
+from skg_bench.analysis.report.job_sentences import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.report.told import told_sentences
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
-from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
 
 GIVEN = {  # what a skill is, where it decides what is found

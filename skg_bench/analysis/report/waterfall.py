@@ -6,16 +6,16 @@ from html import escape
 
 from markupsafe import Markup
 
-from skg_bench.analysis.report.arms import Look
+from skg_bench.analysis.report.addresses import lost
+from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.chart import WIDTH, tick, ticks
-from skg_bench.analysis.report.links import lost
 from skg_bench.analysis.report.typeset import typeset_interval, typeset_value
-from skg_bench.analysis.summary.content import Summary, Waterfall
+from skg_bench.analysis.summary.document import Summary, Waterfall
 from skg_bench.analysis.summary.figures import NO_FIGURE, Figure
-from skg_bench.analysis.summary.waterfall import ORDER
+from skg_bench.analysis.summary.losses import ORDER
 
 Words = tuple[str, str]  # a label, and what it says
-LEFT, RIGHT, ROW, BAR, FOOT = 118, 46, 21, 13, 24  # pixels
+_LEFT, _RIGHT, _ROW, _BAR, _FOOT = 118, 46, 21, 13, 24  # pixels
 LOSS_WORDS = {
     "novelty": ("Nothing to know", "A one-off, or no earlier answer that still holds: the LLM answered."),
     "capture": ("Not captured", "An earlier answer holds, but no skill has one: the LLM answered."),
@@ -108,15 +108,15 @@ def waterfall_svg(look: Look, fall: Waterfall, named: Mapping[str, Words], best:
         if end is not None and cause not in LOSS_WORDS
     ]
     marks, step = ticks(min(levels + reach), max(levels + reach))
-    floor = ROW * len(levels) + ROW + 4
+    floor = _ROW * len(levels) + _ROW + 4
 
     def x(value: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * max(value - marks[0], 0.0) / (marks[-1] - marks[0]), 1)
+        return round(_LEFT + (WIDTH - _LEFT - _RIGHT) * max(value - marks[0], 0.0) / (marks[-1] - marks[0]), 1)
 
     words = "; ".join(f"{named[c][0]} {typeset_value(losses[c].mean, 'utility')}" for c in named)
     label = f"{look.arm}: from {typeset_value(ceiling, 'utility')} to {typeset_value(levels[-1], 'utility')}. {words}."
     out = [
-        f'<svg class="chart falls {look.css}" viewBox="0 0 {WIDTH} {floor + FOOT}" role="img"',
+        f'<svg class="chart falls {look.css}" viewBox="0 0 {WIDTH} {floor + _FOOT}" role="img"',
         f' aria-label="{escape(label)}"><g class="grid">',
     ]
     for mark in marks:
@@ -124,30 +124,30 @@ def waterfall_svg(look: Look, fall: Waterfall, named: Mapping[str, Words], best:
         out.append(f'<text x="{x(mark)}" y="{floor + 15}" text-anchor="middle">{tick(mark, "utility", step)}</text>')
     out.append(f"</g>{_words(best, ceiling, 0)}{_level(x(ceiling), 0)}")
     for n, cause in enumerate(named, 1):
-        loss, middle = losses[cause], (n + 0.5) * ROW
+        loss, middle = losses[cause], (n + 0.5) * _ROW
         before, after = x(levels[n - 1]), x(levels[n])
         wide = max(abs(before - after), 0.8)
         if cause in LOSS_WORDS:
             turns = f"Turns of {look.arm} lost to: {LOSS_WORDS[cause][0]}"
             out.append(f'<a href="{escape(lost(look.arm, cause))}" aria-label="{escape(turns)}">')
-            out.append(f'<path class="target" d="M0 {n * ROW}H{WIDTH}v{ROW}H0z"/>')
+            out.append(f'<path class="target" d="M0 {n * _ROW}H{WIDTH}v{_ROW}H0z"/>')
         won = ' class="won"' if after > before else ""
-        out.append(f'<rect{won} x="{min(before, after)}" y="{middle - BAR / 2}" width="{wide:.1f}" height="{BAR}"/>')
+        out.append(f'<rect{won} x="{min(before, after)}" y="{middle - _BAR / 2}" width="{wide:.1f}" height="{_BAR}"/>')
         if loss.low_new is not None and loss.high_new is not None:
             ends = [x(levels[n - 1] - end) for end in (loss.high_new, loss.low_new)]
             out.append(f'<line class="reach" x1="{ends[0]}" x2="{ends[1]}" y1="{middle}" y2="{middle}"/>')
-        out.append(f'<line class="step" x1="{after}" x2="{after}" y1="{middle + BAR / 2}" y2="{(n + 1) * ROW}"/>')
+        out.append(f'<line class="step" x1="{after}" x2="{after}" y1="{middle + _BAR / 2}" y2="{(n + 1) * _ROW}"/>')
         out.append(_words(named[cause][0], _mean(loss), n) + ("</a>" if cause in LOSS_WORDS else ""))
     return "".join([*out, _words("Reached", levels[-1], len(levels)), _level(x(levels[-1]), len(levels)), "</svg>"])
 
 
 def _level(x: float, n: int) -> str:
-    return f'<line class="level" x1="{x}" x2="{x}" y1="{n * ROW + 2}" y2="{(n + 1) * ROW - 2}"/>'
+    return f'<line class="level" x1="{x}" x2="{x}" y1="{n * _ROW + 2}" y2="{(n + 1) * _ROW - 2}"/>'
 
 
 def _words(label: str, value: float, n: int) -> str:
-    y = (n + 0.5) * ROW + 4
+    y = (n + 0.5) * _ROW + 4
     return (
-        f'<text x="{LEFT - 8}" y="{y}" text-anchor="end">{label}</text>'
+        f'<text x="{_LEFT - 8}" y="{y}" text-anchor="end">{label}</text>'
         f'<text x="{WIDTH}" y="{y}" text-anchor="end">{typeset_value(value, "utility")}</text>'
     )

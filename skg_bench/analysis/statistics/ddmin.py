@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 _ASKED = 64  # parts that are tried at once
 
-Part = tuple[int, ...]
+Subset = tuple[int, ...]
 
 
-def ddmin(items: Sequence[int], shows: Callable[[Sequence[Part]], Sequence[bool]]) -> Part:
+def ddmin(items: Sequence[int], shows: Callable[[Sequence[Subset]], Sequence[bool]]) -> Subset:
     """A part of `items`, in order, that shows it, while without any one of its items it does not (1-minimal).
 
     All items together must show it; `shows` is asked for many parts at once. The algorithm ddmin of Zeller and
@@ -31,13 +31,13 @@ def ddmin(items: Sequence[int], shows: Callable[[Sequence[Part]], Sequence[bool]
     return left
 
 
-def _pieces(items: Part, n: int) -> Iterator[Part]:
+def _pieces(items: Subset, n: int) -> Iterator[Subset]:
     """`n` pieces of about the same length."""
     for i in range(n):
         yield items[len(items) * i // n : len(items) * (i + 1) // n]
 
 
-def _first(parts: Sequence[Part], shows: Callable[[Sequence[Part]], Sequence[bool]]) -> Part | None:
+def _first(parts: Sequence[Subset], shows: Callable[[Sequence[Subset]], Sequence[bool]]) -> Subset | None:
     """The smallest that shows it, among the first few of which one does."""
     for first in range(0, len(parts), _ASKED):
         some = parts[first : first + _ASKED]

@@ -14,10 +14,10 @@ from skg_bench.analysis.counts.roles import Roles
 from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Tally, tallies
 from skg_bench.analysis.statistics.curves import Band, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
-from skg_bench.analysis.summary.content import Waterfall
+from skg_bench.analysis.summary.document import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
+from skg_bench.analysis.summary.losses import Losses, losses, waterfall
 from skg_bench.analysis.summary.regret import Regret, regret, regret_waterfall
-from skg_bench.analysis.summary.waterfall import Losses, losses, waterfall
 from skg_bench.core.grid import F64, I8, I32, I64, Bool
 from skg_bench.runfolder.run import RunTables
 

@@ -18,12 +18,12 @@ from typing import Any
 from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
 from skg_bench.analysis.counts.outcomes import PAID_COLUMNS, at_price, metrics_of, outcome_columns
-from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.roles import Roles, roles
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
+from skg_bench.analysis.counts.turn_logs import read_once
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
-from skg_bench.analysis.summary.content import (
+from skg_bench.analysis.summary.document import (
     SUMMARY_VERSION,
     CorpusUse,
     FreezeEffect,
@@ -33,12 +33,12 @@ from skg_bench.analysis.summary.content import (
     Summary,
 )
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
-from skg_bench.analysis.summary.learning import learning_jobs
+from skg_bench.analysis.summary.job_outcomes import learning_jobs
+from skg_bench.analysis.summary.losses import CAUSE_COLUMNS
 from skg_bench.analysis.summary.saturation import LIMIT, saturation, withheld
-from skg_bench.analysis.summary.waterfall import CAUSE_COLUMNS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.temporary import PRIVATE, replace_whole
+from skg_bench.core.temporary import PRIVATE_MODE, replace_whole
 from skg_bench.runfolder import manifest
 from skg_bench.runfolder.run import Run
 
@@ -252,7 +252,7 @@ def csv(curves: Sequence[Curve]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def replace_text(path: Path, text: str, *, mode: int = PRIVATE) -> None:
+def replace_text(path: Path, text: str, *, mode: int = PRIVATE_MODE) -> None:
     """Written under another name, then renamed: never half a file. `mode`: PUBLIC for a text that holds no messages
     and that others are to read.
     """

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 import yaml
 
-from skg_bench.app.arms import arms
-from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAMS_OF_ARMS
-from skg_bench.app.components import build
+from skg_bench.app.building import build
+from skg_bench.app.composed_arms import arms
 from skg_bench.app.packages import packages
+from skg_bench.app.root_checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAMS_OF_ARMS
 from skg_bench.app.run_identity import write_json
+from skg_bench.app.targets import Node
 from skg_bench.app.trust import FromFile, Origin, admitted
 from skg_bench.asking.asking import Kept, mapped
 from skg_bench.core.arms import Arm
+from skg_bench.core.calendar import WEEK
 from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file, text_of
@@ -44,8 +46,7 @@ _OF_BOOKS = (
     "skill_learned",
     "book_size",
 )  # columns; some have no skillbooks
-Node = Mapping[str, Any]
-Row = dict[str, Any]
+CaseRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class Case:
     says: str  # what it shows, for people
     scenario: Scenario
     specs: Mapping[str, ArmSpec]  # by role: arm, reference
-    events: Sequence[Row]  # number, time [s since the first Monday], message, request_type, intent, used_up
-    expected: Mapping[str, Sequence[Row]]  # by role
+    events: Sequence[CaseRow]  # number, time [s since the first Monday], message, request_type, intent, used_up
+    expected: Mapping[str, Sequence[CaseRow]]  # by role
     origin: FromFile  # whose words its components are
 
 
@@ -139,14 +140,14 @@ def replayed_logs(
     )
 
 
-def action_rows(log: Logbook, replayer: Replayer) -> list[Row]:
+def action_rows(log: Logbook, replayer: Replayer) -> list[CaseRow]:
     """Actions of an arm in the only row of a log, in words."""
     words = {"rating": ("user_satisfaction", RATINGS), "offer": ("offer", OFFERS), "cause": ("cause", CAUSES)}
     rows = []
     for t in range(len(log.start) - 1):
         at = {name: column[log.start[t]] for name, column in log.columns.items()}
         known = {name: at[name].item() if name in log.filled else None for name in _OF_BOOKS}
-        row: Row = {
+        row: CaseRow = {
             "hit": bool(hit_mask(at["serving"])),
             "right": bool(at["answer_correct"] > 0) if at["answer_correct"] >= 0 else None,
             "learned": bool(known["skill_learned"]),
@@ -159,7 +160,7 @@ def action_rows(log: Logbook, replayer: Replayer) -> list[Row]:
     return rows
 
 
-def event_rows(events: Events, simulator: World[Any]) -> list[Row]:
+def event_rows(events: Events, simulator: World[Any]) -> list[CaseRow]:
     """The events of the only row, in words."""
     truth, n = events.truth, int(events.n[0])
 
@@ -305,7 +306,7 @@ def _check(case: Case) -> None:
     }
     for event in case.events:
         limits |= {f"number of {event['message']!r}": (event["number"], 2**31 - 1)}
-        limits |= {f"time of {event['message']!r}": (event["time"], _WEEKS * 7 * 86_400)}
+        limits |= {f"time of {event['message']!r}": (event["time"], _WEEKS * WEEK)}
     for name, (value, most) in limits.items():
         if not 0 <= value <= most:
             raise UsageError(f"{name} is {value}, valid is 0 to {most}")

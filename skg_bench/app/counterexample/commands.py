@@ -1,19 +1,18 @@
 """Output of `counterexample find` and `counterexample replay`."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from rich.console import Console
 
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.counterexample import cases, shrink
-from skg_bench.app.counterexample.cases import Case, Row
+from skg_bench.app.counterexample.cases import Case, CaseRow
 from skg_bench.app.progress import console
+from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
-
-_MONDAY = datetime(2026, 1, 5)  # times of a run are local times without a zone
 
 
 def find(
@@ -71,13 +70,13 @@ def _show(screen: Console, case: Case) -> None:
     headings = ["event", "time", "message", *(f"{role}: {case.specs[role].name}" for role in case.expected)]
     table = []
     for i, event in enumerate(case.events):
-        when = (_MONDAY + timedelta(seconds=event["time"])).strftime("%a %Y-%m-%d %H:%M")
+        when = (FIRST_MONDAY + timedelta(seconds=event["time"])).strftime("%a %Y-%m-%d %H:%M")
         did = [answer_in_words(rows[i]) for rows in case.expected.values()]
         table.append([str(event["number"]), when, event["message"], *did])
-    blocks.show_table(screen, headings, table)
+    table_blocks.show_table(screen, headings, table)
 
 
-def answer_in_words(row: Row) -> str:
+def answer_in_words(row: CaseRow) -> str:
     """Answer of an arm to an event, in words."""
     skill = "earlier answer" if row["skill"] is None else f"{row['skill']} ({row['score']:.2f})"
     right = "not known whether right" if row["right"] is None else "right" if row["right"] else "wrong"

@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.analysis.comparison.flips import done, flips
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
 from skg_bench.analysis.counts.tally import needs_truth
-from skg_bench.analysis.statistics.ddmin import Part, ddmin
+from skg_bench.analysis.statistics.ddmin import Subset, ddmin
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Replayer, Scenario
 from skg_bench.app.suggestions import nearest
@@ -173,12 +173,12 @@ class _Session:
         arms = {role: spec.arm(role, origin) for role, spec in specs.items()}
         return cls(scenario, specs, arms, replayer, events, Excerpts(replayer.setting, events), origin)
 
-    def run(self, parts: Sequence[Part]) -> LogsByRole:
+    def run(self, parts: Sequence[Subset]) -> LogsByRole:
         """Parts of it, in order of falling length."""
         events = self.excerpts.rows([np.array(part, np.int64) for part in parts])
         return cases.replayed_logs(self.replayer, self.arms, self.excerpts, events)
 
-    def smallest(self, n: int, always: Part, shows: Callable[[LogsByRole], Bool]) -> Part:
+    def smallest(self, n: int, always: Subset, shows: Callable[[LogsByRole], Bool]) -> Subset:
         """Turns of the smallest session whose rows show it, among the first `n`, and `always`.
 
         A life of thousands of turns takes seconds, so the search begins with the turns that the arms learned from, or
@@ -187,7 +187,7 @@ class _Session:
         Raises UsageError if all together do not.
         """
 
-        def tried(parts: Sequence[Part]) -> list[bool]:
+        def tried(parts: Sequence[Subset]) -> list[bool]:
             shown = [False] * len(parts)
             order = sorted((i for i in range(len(parts)) if parts[i] or always), key=lambda i: -len(parts[i]))
             if order:
@@ -201,7 +201,7 @@ class _Session:
         start = next((part for part in _telling(whole, n) if tried([part])[0]), tuple(range(n)))
         return (*ddmin(start, tried), *always)
 
-    def case(self, says: str, kept: Part) -> Case:
+    def case(self, says: str, kept: Subset) -> Case:
         """A session as a case, with what the arms do in it."""
         events = self.excerpts.rows([np.array(kept, np.int64)])
         expected = {role: cases.action_rows(log, self.replayer) for role, log in self.run([kept]).items()}
@@ -209,7 +209,7 @@ class _Session:
         return Case(says, self.scenario, self.specs, described, expected, self.origin)
 
 
-def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
+def _telling(logs: LogsByRole, n: int) -> Iterator[Subset]:
     """Turns, of the first `n` of a row, that had to do with the skill that answered last; then with any skill."""
     near, some = set[int](), set[int]()
     for log in logs.values():

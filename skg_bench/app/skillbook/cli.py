@@ -74,7 +74,7 @@ def apply(
 ) -> None:
     """Apply a batch to a skillbook and show what changed. Exit code 1: the published package fails here."""
     with plain_errors():
-        from skg_bench.app.skillbook.applying import apply_file
+        from skg_bench.app.skillbook.batch_file import apply_file
 
         if not apply_file(book, batch, mode, out, limit):
             raise typer.Exit(1)

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from skg_bench.app.progress import console
-from skg_bench.app.skillbook import agent_skills, agentropy, files
+from skg_bench.app.skillbook import agent_skills, agentropy_folders, files
 from skg_bench.app.skillbook.files import Named
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
@@ -30,7 +30,7 @@ def convert(
     if files.is_run(path) and arm is None:
         raise UsageError(f"{path} is a run; name one of its arms with --arm")
     if arm is not None and to == AGENTROPY:
-        agentropy.convert_to_agentropy(path, arm, users, out, trust=trust)
+        agentropy_folders.convert_to_agentropy(path, arm, users, out, trust=trust)
         return
     files.check_free(out)
     if arm is not None and files.is_run(path):

@@ -10,17 +10,17 @@ from skg_bench.skillbook.skillbook import Skill, Skillbook
 
 SKILL_COUNTERS = ("uses", "ok", "partial", "miss")
 _SHOWN = 400  # characters of a value
-Row = Sequence[str]
+ChangeRow = Sequence[str]
 
 
-def of_documents(before: AceBook, after: AceBook) -> Iterator[Row]:
+def of_documents(before: AceBook, after: AceBook) -> Iterator[ChangeRow]:
     """Differences of two documents of one format, field by field; skills are the same if they have the same id."""
     old, new = (to_dict(book)["skills"] for book in (before, after))
     for key in old | new:
         yield from _changes((key,), _entry(old.get(key)), _entry(new.get(key)))
 
 
-def of_books(before: Skillbook, after: Skillbook, *, by_name: bool) -> Iterator[Row]:
+def of_books(before: Skillbook, after: Skillbook, *, by_name: bool) -> Iterator[ChangeRow]:
     """Differences of two skillbooks; skills are the same if their name (in files) or their id (in a run) is."""
     key: Callable[[Skill], tuple[str, ...]] = _by_name if by_name else _by_id
     old, new = ({key(skill): skill for skill in book.skills} for book in (before, after))
@@ -41,7 +41,7 @@ def _by_id(skill: Skill) -> tuple[str, ...]:
     return (str(skill.id), skill.name)
 
 
-def _changes(label: Row, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Row]:
+def _changes(label: ChangeRow, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[ChangeRow]:
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
         if old != new:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from skg_bench.app.skillbook import agent_skills, rebuilt
+from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.runfolder.run import Run
@@ -16,7 +17,7 @@ from skg_bench.skillbook.ace.codec import format_of, from_dict, loads
 from skg_bench.skillbook.agentropy import SKILLS, read_agentropy
 from skg_bench.skillbook.conversion import ConvertedBook, from_ace
 
-MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # second 0 of a run
+MONDAY = FIRST_MONDAY.replace(tzinfo=UTC)
 LIMITS = AceLimits()
 _LARGEST = 200_000_000  # bytes of a file
 
@@ -63,7 +64,7 @@ class Named:
             except UsageError as error:
                 raise UsageError(f"{self.path}: {error}") from error
         if (self.path / SKILLS).is_file():
-            return ConvertedBook(read_agentropy(self.path, MONDAY.replace(tzinfo=None)).book, {})
+            return ConvertedBook(read_agentropy(self.path, FIRST_MONDAY).book, {})
         return agent_skills.read_agent_skills(self.path)
 
 

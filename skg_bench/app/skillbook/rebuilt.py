@@ -1,21 +1,20 @@
 """Skillbooks of a run, rebuilt from its update log."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from skg_bench.app.checks import PIPELINE
 from skg_bench.app.progress import console
+from skg_bench.app.root_checks import PIPELINE
+from skg_bench.core.calendar import FIRST_MONDAY, local_time, offsets_of
 from skg_bench.core.errors import UsageError
-from skg_bench.core.record import local_time, offsets_of
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.skillbook import Skillbook, rebuild
 
 _TIMES = ("time", "born")
-_MONDAY = datetime(2026, 1, 5)  # second 0 of a run
 
 
 def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
@@ -29,7 +28,8 @@ def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
     if not 0 <= user < int(run.manifest["users"]):
         raise UsageError(f"user={user}: {run.path} has users 0 to {int(run.manifest['users']) - 1}")
     rows: list[dict[str, Any]] = run.updates(arm, users=[user]).to_pylist()
-    rows = [{**row, **{k: row[k] and round((row[k] - _MONDAY) / timedelta(seconds=1)) for k in _TIMES}} for row in rows]
+    second = timedelta(seconds=1)
+    rows = [{**row, **{k: row[k] and round((row[k] - FIRST_MONDAY) / second) for k in _TIMES}} for row in rows]
     local = local_time(offsets_of(run.manifest), np.array([row["time"] for row in rows], np.int64))
     return [row | {"local": at} for row, at in zip(rows, local.tolist(), strict=True)]
 

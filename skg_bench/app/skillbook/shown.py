@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import differences, files, rebuilt
 from skg_bench.app.skillbook.differences import SKILL_COUNTERS, status
 from skg_bench.app.skillbook.files import Named
+from skg_bench.core.calendar import first_monday, local_time, offsets_of
 from skg_bench.core.errors import UsageError
-from skg_bench.core.record import first_monday, local_time, offsets_of
 from skg_bench.core.text import revealed
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.rendering import render
@@ -150,7 +150,7 @@ def _what(op: Operation) -> str:
 
 
 def _rows(screen: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    blocks.show_table(screen, headings, [[revealed(cell) for cell in row] for row in rows])
+    table_blocks.show_table(screen, headings, [[revealed(cell) for cell in row] for row in rows])
 
 
 def _line(screen: Console, text: str) -> None:

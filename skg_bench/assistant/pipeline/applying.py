@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from skg_bench.assistant.pipeline.memory import PipelineState
 from skg_bench.assistant.pipeline.skillbook_table import Stamp, Stored
+from skg_bench.assistant.pipeline.stack_memory import PipelineState
 from skg_bench.core.assistant import Applied, Message
 from skg_bench.core.batch import ADD, UPDATE, Batch
 from skg_bench.core.grid import I32, I64

@@ -10,7 +10,7 @@ from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.deciding import Candidates, Decision, Shown
 from skg_bench.core.grid import F64, I32, I64, U64, sigmoid
-from skg_bench.core.spending import check_spent
+from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.types import Completions, Query, Scorer, Shortlist, Skillbooks, WrittenTexts
 
 

@@ -12,21 +12,21 @@ from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import Choice, decide
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.in_time import InTime, jobs_left
-from skg_bench.assistant.pipeline.memory import Decided, Learned, PipelineState, refit, relearns
 from skg_bench.assistant.pipeline.ratings import DecisionContext
 from skg_bench.assistant.pipeline.seeding import REASON, seed
 from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.stack import stacked
+from skg_bench.assistant.pipeline.stack_memory import Decided, Learned, PipelineState, refit, relearns
 from skg_bench.assistant.pipeline.under_way import TurnJobs
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
+from skg_bench.core.assistant import Applied, Experience, GroundTruth, LogColumns, Message, Reply
 from skg_bench.core.batch import NO_OPERATIONS, Batch, stores
 from skg_bench.core.batch import joined as merged
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.learning import NO_JOBS, Course, Jobs, joined_jobs
-from skg_bench.core.spending import reporter
+from skg_bench.core.learning_jobs import NO_JOBS, Course, Jobs, joined_jobs
+from skg_bench.core.spending_checks import reporter
 from skg_bench.core.types import Observation, Query, Serving, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED, Reaction, Supposing
@@ -171,7 +171,7 @@ class Pipelines:
         worth = None if truth.worth is None else _worth(truth, np.where(table.active[:n], table.content[:n], 0))
         return None if worth is None else worth.max(axis=1)
 
-    def columns(self, state: PipelineState) -> Columns:
+    def columns(self, state: PipelineState) -> LogColumns:
         """Columns of decisions and skillbooks."""
         decided, learned, table = state.decided, state.learned, state.table
         choice, books = decided.choice, decided.books

@@ -13,14 +13,14 @@ import numpy as np
 from skg_bench.assistant.pipeline.applying import apply_batch
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN, Conflicting, Settled
 from skg_bench.assistant.pipeline.learning_time import LearningTime, job_keys
-from skg_bench.assistant.pipeline.memory import PipelineState
+from skg_bench.assistant.pipeline.stack_memory import PipelineState
 from skg_bench.assistant.pipeline.under_way import BegunJobs, Ending, TurnJobs, UnderWay
 from skg_bench.core.assistant import Applied, Message
 from skg_bench.core.batch import ADD, NO_OPERATIONS, TAG, TAKEN_BACK, Batch, joined, nth, part
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.learning import (
+from skg_bench.core.learning_jobs import (
     APPLIED,
     COURSE_COUNTS,
     NO_JOBS,

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from skg_bench.core.calendar import DAY
 from skg_bench.core.combine import combine
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, snap
 from skg_bench.core.reach import NO_REACH, Reaches
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
-DAY = 86_400
 Width = TypeVar("Width", np.int32, np.int64, np.uint64)
 GROUPS = {
     "signals": ("similarity", "preference", "margin", "lead"),

@@ -19,7 +19,7 @@ from skg_bench.core.reach import NO_REACH, Reaches
 from skg_bench.core.state import wider
 
 Loop = Literal["immediate", "retrospective"]
-Merge = Literal["sum", "replace", "separate"]
+SignMerge = Literal["sum", "replace", "separate"]
 _VALID = (-1, 0, 1)
 
 
@@ -46,7 +46,7 @@ class Signs:
     outcome: Mapping[str, int]
     satisfaction: Mapping[str, Mapping[str, int]]
     loops: tuple[Loop, ...]
-    merge: Merge
+    merge: SignMerge
     reaches: ClassVar[Reaches] = {"outcome": NO_REACH, "satisfaction": NO_REACH}
 
     def __post_init__(self) -> None:
@@ -67,8 +67,8 @@ class Signs:
             raise UsageError(
                 f"signs.loops is empty, so that nothing is learned from; name {' or '.join(get_args(Loop))}"
             )
-        if self.merge not in get_args(Merge):
-            raise UsageError(f"signs.merge={self.merge!r}, valid are {', '.join(get_args(Merge))}")
+        if self.merge not in get_args(SignMerge):
+            raise UsageError(f"signs.merge={self.merge!r}, valid are {', '.join(get_args(SignMerge))}")
 
     @cached_property
     def _of_outcome(self) -> I32:

@@ -16,6 +16,7 @@ from skg_bench.core.batch import (
     nth,
     stores,
 )
+from skg_bench.core.calendar import DAY
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
 from skg_bench.core.texts import Texts
@@ -31,7 +32,6 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
 }  # fmt: skip
 _VIEWED = tuple(f.name for f in fields(Skillbooks) if f.name != "starts")
 _TIMES = ("born", "last_used", "last_ok")
-_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class SkillbookTable:
         self.last_used[row, skill] = stamp.time[row]
         self.after[row, skill] = stamp.last_skill[row]
         np.add.at(self.hours, (row, skill, local // 10_800 % 8), 1)
-        np.add.at(self.weekend, (row, skill), (local // _DAY % 7 >= 5).astype(np.int32))
+        np.add.at(self.weekend, (row, skill), (local // DAY % 7 >= 5).astype(np.int32))
 
     def _examples(self, row: I32, s: I32, text: I32) -> None:
         position = self.n_examples[row] + nth(row)

@@ -9,7 +9,7 @@ from skg_bench.assistant.pipeline.conflicts import Meanwhile
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import NO_OPERATIONS, Batch, joined, part
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.learning import NO_JOBS, Course, Jobs, joined_jobs
+from skg_bench.core.learning_jobs import NO_JOBS, Course, Jobs, joined_jobs
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from skg_bench.core.draws import fold, uniform
 from skg_bench.core.feedback import FEEDBACK_KINDS, SATISFACTION, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import Observation, Skillbooks
-from skg_bench.curator.shared.heard import signal
+from skg_bench.curator.shared.job_feedback import signal
 from skg_bench.skillbook.prompt_layout import shown_id
 
 _OK, _MISS = (FEEDBACK_KINDS["rating"].index(level) for level in ("ok", "miss"))

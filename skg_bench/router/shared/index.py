@@ -22,7 +22,7 @@ from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import array_of, blocks_of, raw_bytes
 from skg_bench.core.grid import F32, I16, I32, I64
 
-Kind = Literal["flat", "hnsw", "ivf"]
+IndexKind = Literal["flat", "hnsw", "ivf"]
 _CHUNK = 1 << 16  # vectors that are widened to float32 at a time
 _PER_LIST = 39  # training vectors a list, the least that FAISS takes without a warning
 _FILES = ("index.faiss", "skill.npy")
@@ -32,7 +32,7 @@ _FILES = ("index.faiss", "skill.npy")
 class Index:
     """E examples, ready to be searched."""
 
-    kind: Kind
+    kind: IndexKind
     dimensions: int
     skill: I32  # [E] the skill that each example belongs to
     found: Any  # faiss.Index over the examples
@@ -83,7 +83,7 @@ class Index:
 def build_index(
     vectors: I16,
     skill: I32,
-    kind: Kind,
+    kind: IndexKind,
     *,
     links: int = 32,
     effort: int = 64,

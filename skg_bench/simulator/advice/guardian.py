@@ -38,7 +38,7 @@ from skg_bench.simulator.advice.listening import Listening, PriceList, holds_bac
 from skg_bench.simulator.advice.outcome import Outcome, advice
 from skg_bench.simulator.advice.people import Fading, Mood, Purchase, Shoppers
 from skg_bench.simulator.advice.triggers import BANDS, Shopping
-from skg_bench.simulator.order import Order, permuted, random_order
+from skg_bench.simulator.order import EventOrder, permuted, random_order
 
 _SHARES = ("wanted_share", "accept_share", "wait_share", "answered", "not_sure", "mistaken")
 _POSITIVE = ("triggers_per_week", "habit_half_life_days", "annoyance_half_life_days")
@@ -92,7 +92,7 @@ class Guardian:
     sitting_days: float
     not_sure: float
     mistaken: float
-    order: Order
+    order: EventOrder
     stream: Stream = field(default="stateful", init=False)
     reaches: ClassVar[Reaches] = {"strategies": Reach(("reads",))}
 
@@ -116,7 +116,7 @@ class Guardian:
             shares = getattr(self, name)
             valid = len(shares) == n and all(0 <= share < np.inf for share in shares) and sum(shares) > 0
             self._check(name, valid, f"{n} numbers from 0, not all of them 0")
-        self._check("order", self.order in get_args(Order), " or ".join(get_args(Order)))
+        self._check("order", self.order in get_args(EventOrder), " or ".join(get_args(EventOrder)))
         if not self.approve_below <= self.friction_from:
             raise UsageError(
                 f"simulator.approve_below={self.approve_below} is above friction_from={self.friction_from}: the "

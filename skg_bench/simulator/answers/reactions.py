@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from skg_bench.core.calendar import DAY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, Feedback, feedback_rows
 from skg_bench.core.grid import F64, I32, I64, Bool, snap
 from skg_bench.core.world import OFFERS, Draws
 
-_DAY = 86_400
 _BADLY, _ACCEPTED, _DECLINED = (OFFERS.index(word) for word in ("badly_named", "accepted", "declined"))
 
 
@@ -80,7 +80,7 @@ class Reactions:
         the offer is about a request that may come again.
         """
         reactions = self.first(len(recurring))
-        tired = snap(fatigue * 0.5 ** (np.floor(idle / _DAY) / reactions.fatigue_half_life_days))
+        tired = snap(fatigue * 0.5 ** (np.floor(idle / DAY) / reactions.fatigue_half_life_days))
         willing = np.where(recurring, reactions.accept, reactions.accept_one_off) / (1.0 + reactions.fatigue * tired)
         badly = draws.name < reactions.bad_name_share
         code = np.where(draws.accept < willing, np.where(badly, _BADLY, _ACCEPTED), _DECLINED)

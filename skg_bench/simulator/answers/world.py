@@ -14,6 +14,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from skg_bench.core.calendar import DAY
 from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
@@ -29,9 +30,8 @@ from skg_bench.simulator.answers.reactions import Reactions, check_ratings, rati
 from skg_bench.simulator.answers.skill_names import SkillNames
 from skg_bench.simulator.answers.wordings import worded
 from skg_bench.simulator.chance import CANDIDATES, clock, draw_block
-from skg_bench.simulator.order import Order, answerable, permuted
+from skg_bench.simulator.order import EventOrder, answerable, permuted
 
-DAY = 86_400
 _BLOCK = 128  # steps whose draws are made at once
 _PROBABILITIES = (
     "active_low", "active_high", "weekend_activity", "one_off_share", "discount", "rated_share", "late_share",
@@ -49,7 +49,7 @@ class AssistantUsers:
     """Simulated users who ask for everyday things. Unit, meaning and source of each parameter stand in its yaml."""
 
     corpus: str | corpora.Source | None
-    order: Order
+    order: EventOrder
     messages_per_day: float
     volume_spread: float
     max_per_day: float
@@ -95,8 +95,8 @@ class AssistantUsers:
     reaches: ClassVar[Reaches] = {"corpus": Reach(("reads",))}
 
     def __post_init__(self) -> None:
-        if self.order not in get_args(Order):
-            raise UsageError(f"simulator.order={self.order!r}, valid are {', '.join(get_args(Order))}")
+        if self.order not in get_args(EventOrder):
+            raise UsageError(f"simulator.order={self.order!r}, valid are {', '.join(get_args(EventOrder))}")
         if not isinstance(self.corpus, str | None) and not hasattr(self.corpus, "load"):
             raise UsageError(f"simulator.corpus={self.corpus!r} must be a folder, null, or a source with a _target_")
         for name in _PROBABILITIES:

@@ -33,7 +33,7 @@ _COPY = (
     "machine has loaded before is read with HF_HUB_OFFLINE=1 in the environment"
 )
 
-Row = Mapping[str, Any]
+DatasetRow = Mapping[str, Any]
 
 
 def is_dataset(path: str) -> bool:
@@ -142,7 +142,7 @@ class DatasetSplit:
         name = chosen_split(list(loaded), wanted, f"{self.where}.split", self.path, self.usual)
         return name, loaded[name], rows
 
-    def rows(self) -> Iterator[tuple[int, Row]]:
+    def rows(self) -> Iterator[tuple[int, DatasetRow]]:
         """Rows and their positions, from 1; what are numbers of classes there have the classes' names here.
 
         Raises UsageError for what cannot be read.

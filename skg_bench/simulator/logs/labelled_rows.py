@@ -5,7 +5,7 @@ split; a folder of `seq.in` and `label`, a line a message, or of such folders, a
 the `datasets` library reads.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from skg_bench.simulator.logs.dataset_rows import DatasetSplit, chosen_split, is
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_guess import first_rows
 from skg_bench.simulator.logs.recorded_parquet import parquet_rows
-from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, LeftOut
+from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, Cells, LeftOut
 
 MESSAGE_COLUMNS = ("text", "utterance", "sentence", "query", "message")  # usual names of the column of messages
 LABELS = ("label_text", "category", "intent", "label", "labels")  # and of that of intents
@@ -28,7 +28,6 @@ _LINES = ("seq.in", "label")
 _USUAL = "test"  # the split where there are several: as large as people will say in a run, and nothing was tuned on it
 _NAME = "simulator.corpus"
 
-Cells = Mapping[str, Any]
 Read = Callable[[LeftOut], Iterator[tuple[int, str, str]]]
 
 

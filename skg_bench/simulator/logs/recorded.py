@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import pyarrow as pa
 
+from skg_bench.core.calendar import WEEK
 from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, feedback_rows
@@ -23,7 +24,7 @@ from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.core.record import Record
 from skg_bench.core.world import (
-    LOGGED,
+    AS_LOGGED,
     OFFERS,
     PROMPTED,
     RIGHT,
@@ -50,7 +51,7 @@ from skg_bench.simulator.logs.recorded_columns import LogColumns
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_datasets import dataset
 from skg_bench.simulator.logs.recorded_dialogues import ASSUMES, invented, sgd, uss
-from skg_bench.simulator.logs.recorded_log import WEEK, LogReading, RecordedLog, assemble
+from skg_bench.simulator.logs.recorded_log import LogReading, RecordedLog, assemble
 from skg_bench.simulator.logs.recorded_rows import (
     INVENTED,
     LOG_SUFFIXES,
@@ -382,17 +383,17 @@ class Recorded:
         type_, source = event.type[row], np.where(answer >= 0, state.ledger.type[row, answer], -1)
         same = (said_of[type_] == said_of[source]) & (said_of[type_] >= 0)
         other = (intent_of[type_] >= 0) & (intent_of[source] >= 0) & ~self._share(type_, source)
-        return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
+        return np.where(same, AS_LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
     def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:
         """Response with the log's rating for the log's answer; nobody rates an answer that was not given."""
         at = self._at(state, event.number)
         called, prompted = served.how != STORED, served.how == PROMPTED
-        fresh = np.where(prompted | ~self._log.by_llm[at], UNKNOWN, LOGGED)
+        fresh = np.where(prompted | ~self._log.by_llm[at], UNKNOWN, AS_LOGGED)
         stored = self.judge(state, event, np.arange(len(at)), served.answer)
         quality = np.where(called, np.where(prompted & (stored == WRONG), WRONG, fresh), stored).astype(np.int32)
         state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
-        rating = np.where(quality == LOGGED, self._log.rating[at], -1)
+        rating = np.where(quality == AS_LOGGED, self._log.rating[at], -1)
         feedback = feedback_rows(RATING, rating, self._log.delay[at])
         return state, Response(quality, np.where(called, event.number, served.answer), feedback)
 

@@ -9,10 +9,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, records
 from skg_bench.simulator.logs.recorded_columns import LogColumns
 from skg_bench.simulator.logs.recorded_dialogues import Dialogue, as_pseudo_users, published
-from skg_bench.simulator.logs.recorded_rows import Columns, LeftOut, RecordedTurn, absent, mapped_columns, turns_of
+from skg_bench.simulator.logs.recorded_rows import ColumnNames, LeftOut, RecordedTurn, absent, mapped_columns, turns_of
 
 
-def dataset(split: DatasetSplit, form: str, columns: Columns, per_user: int, out: LeftOut) -> LogColumns:
+def dataset(split: DatasetSplit, form: str, columns: ColumnNames, per_user: int, out: LeftOut) -> LogColumns:
     """The turns of a table, or of dialogues that go to pseudo-users, about `per_user` each.
 
     Raises UsageError for another form, and for what `turns_of_table` does.
@@ -24,7 +24,7 @@ def dataset(split: DatasetSplit, form: str, columns: Columns, per_user: int, out
     raise UsageError(f"simulator.format={form} is of files; a data set is read as table or sgd")
 
 
-def turns_of_split(split: DatasetSplit, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
+def turns_of_split(split: DatasetSplit, columns: ColumnNames, out: LeftOut) -> list[RecordedTurn]:
     """The turns of a table; see `recorded_rows.turns_of_table`.
 
     Raises UsageError for what cannot be read, and a mapping that names an absent column.

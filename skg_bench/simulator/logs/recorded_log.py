@@ -14,15 +14,14 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
+from skg_bench.core.calendar import WEEK, Offsets
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.record import Offsets
 from skg_bench.core.types import RATINGS
 from skg_bench.simulator.logs.recorded_cells import Moments, moments, numbers
 from skg_bench.simulator.logs.recorded_columns import TEXT_FIELDS, LogColumns
 from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut
 
-DAY, WEEK = 86_400, 7 * 86_400
 MICRO = 1_000_000  # microseconds in a second
 MOST_WEEKS = 520  # weeks of a run
 _LLM = ("llm", "fallback", "none")  # actions that say that an LLM answered

@@ -20,7 +20,7 @@ NOT_UTF8 = "not UTF-8"
 TOO_LONG = f"{{}} has more than {LONGEST_TEXT:,} characters"
 _FIRST = 10  # rows of each kind whose places are told
 
-Columns = Mapping[str, str | None]
+ColumnNames = Mapping[str, str | None]
 Cells = Mapping[str, Any]
 
 
@@ -84,7 +84,7 @@ def check_suffix(path: Path) -> None:
         )
 
 
-def mapped_columns(path: Path | str, columns: Columns) -> dict[str, str]:
+def mapped_columns(path: Path | str, columns: ColumnNames) -> dict[str, str]:
     """The columns of a table that hold something, by field.
 
     Raises UsageError where none holds messages.

@@ -5,12 +5,13 @@ and a writer, and a mode that behaves as the package that published it (`compat-
 half-applied batches and silent no-ops included). One strict algebra refuses what it does not know.
 """
 
-from skg_bench.skillbook.ace.book import AceBook, Era, Mode, dumps, to_dict
+from skg_bench.skillbook.ace.book import AceBook, CompatMode, Era, dumps, to_dict
 from skg_bench.skillbook.ace.codec import from_dict, loads
 from skg_bench.skillbook.ace.effective import effective
 from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.strict import strict
 
 __all__ = (
-    "AceBook", "Era", "Mode", "apply_as_published", "dumps", "effective", "from_dict", "loads", "strict", "to_dict",
+    "AceBook", "CompatMode", "Era", "apply_as_published", "dumps", "effective", "from_dict", "loads", "strict",
+    "to_dict",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.provenance import Provenance
 
 Era = Literal["v1", "v09", "v2"]
-Mode = Literal["compat-v1", "compat-v09", "compat-v2"]
+CompatMode = Literal["compat-v1", "compat-v09", "compat-v2"]
 ERAS: tuple[Era, ...] = get_args(Era)
 BOOK_SCHEMA = "2"  # what a v2 book says of itself; older books say nothing
 Json = dict[str, Any]
@@ -146,7 +146,7 @@ class AceBook:
         return tuple(skill for skill in self.skills.values() if skill.active)
 
 
-def era_of(mode: Mode) -> Era:
+def era_of(mode: CompatMode) -> Era:
     """The format that a compatibility mode reads and writes."""
     return _ERA_OF[mode] if mode in _ERA_OF else _no_such_mode(mode)
 

@@ -7,7 +7,7 @@ done before it failed. So the cost of an apply that is not atomic is a compariso
 from dataclasses import fields
 from typing import Any
 
-from skg_bench.skillbook.ace.book import COUNTERS, SKILL_OF, AceBook, AceSkill, Era, Json, Mode
+from skg_bench.skillbook.ace.book import COUNTERS, SKILL_OF, AceBook, AceSkill, CompatMode, Era, Json
 from skg_bench.skillbook.ace.changes import SETTABLE, SOURCES, Change, ChangeType
 from skg_bench.skillbook.ace.draft import Draft
 from skg_bench.skillbook.ace.engine import check_era, perform
@@ -18,7 +18,7 @@ from skg_bench.skillbook.ace.provenance import Provenance
 _NO_TIME = "\x00"  # begins times that no book holds; one for each operation tells which of them touched a skill
 
 
-def effective(book: AceBook, batch: Any, mode: Mode) -> tuple[Change, ...]:
+def effective(book: AceBook, batch: Any, mode: CompatMode) -> tuple[Change, ...]:
     """The changes with the outcome that the published engine of `mode` has for a batch of parsed JSON: `commit` of them
     gives the book that `apply_as_published` gives.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.ace.book import AceBook, CounterSkill, Era, InsightSkill, Mode, PlainSkill, era_of
+from skg_bench.skillbook.ace.book import AceBook, CompatMode, CounterSkill, Era, InsightSkill, PlainSkill, era_of
 from skg_bench.skillbook.ace.draft import Draft
 from skg_bench.skillbook.ace.failures import ERRORS, AceFailure, holds_garbage
 from skg_bench.skillbook.ace.operations import TAGS, AceBatch, AceOperation, batch_of, printed_batch
@@ -26,7 +26,7 @@ class AceOutcome:
     failure: AceFailure | None = None
 
 
-def apply_as_published(book: AceBook, payload: Any, mode: Mode, now: str) -> AceOutcome:
+def apply_as_published(book: AceBook, payload: Any, mode: CompatMode, now: str) -> AceOutcome:
     """Parse and apply a batch of parsed JSON. `now` is the time that touched skills get.
 
     Raises UsageError for a book of another format than the mode's; an error over what is whole is a mistake of ours.
@@ -43,7 +43,7 @@ def apply_as_published(book: AceBook, payload: Any, mode: Mode, now: str) -> Ace
 
 
 def apply_operations(
-    book: AceBook, operations: Sequence[AceOperation], mode: Mode, now: str
+    book: AceBook, operations: Sequence[AceOperation], mode: CompatMode, now: str
 ) -> tuple[AceBook, AceFailure | None]:
     """Apply operations that are built already; the book as far as they came."""
     check_era(book, mode)
@@ -58,7 +58,7 @@ def apply_operations(
     return draft.book, None
 
 
-def check_era(book: AceBook, mode: Mode) -> Era:
+def check_era(book: AceBook, mode: CompatMode) -> Era:
     """The format of the mode.
 
     Raises UsageError where the book has another.

@@ -9,12 +9,12 @@ from skg_bench.skillbook.ace.book import (
     WRITTEN,
     AceBook,
     AceSkill,
+    CompatMode,
     CounterSkill,
     Era,
     InsightSkill,
     Json,
     KeepDecision,
-    Mode,
     PlainSkill,
     Sections,
     era_of,
@@ -23,7 +23,7 @@ from skg_bench.skillbook.ace.provenance import Provenance, merged_provenance, pr
 from skg_bench.skillbook.ace.words import keywords_of, required, section_of
 
 
-def published_loads(text: str, mode: Mode, now: str) -> AceBook:
+def published_loads(text: str, mode: CompatMode, now: str) -> AceBook:
     """A book from a file's text. `now` stands where the file has no time."""
     payload = json.loads(text)
     if not isinstance(payload, dict):
@@ -31,7 +31,7 @@ def published_loads(text: str, mode: Mode, now: str) -> AceBook:
     return published_from_dict(payload, mode, now)
 
 
-def published_from_dict(payload: Mapping[str, Any], mode: Mode, now: str) -> AceBook:
+def published_from_dict(payload: Mapping[str, Any], mode: CompatMode, now: str) -> AceBook:
     """A book from parsed JSON."""
     era = era_of(mode)
     if era == "v2" and str(payload.get("schema_version", "")) != BOOK_SCHEMA:

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.IGNORECASE
 _SPECIAL = re.compile(r'[:"\\\[\]{}\x00-\x1f]')  # a tab, which parts cells, is among them
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-Columns = list[tuple[str, Any]]  # names, and the columns within where values are objects
+ToonColumns = list[tuple[str, Any]]  # names, and the columns within where values are objects
 
 
 def toon_table(name: str, rows: list[Any]) -> str:
@@ -82,14 +82,14 @@ def _item(value: Any, depth: int) -> Iterator[str]:
         yield f"{pad}- {_cell(value)}"
 
 
-def _columns(values: list[Any]) -> Columns | None:
+def _columns(values: list[Any]) -> ToonColumns | None:
     """The columns of a table of these objects; None where they do not make one."""
     first = values[0]
     if not isinstance(first, dict) or not first:
         return None
     if any(not isinstance(value, dict) or value.keys() != first.keys() for value in values):
         return None
-    columns: Columns = []
+    columns: ToonColumns = []
     for name in first:
         column = [value[name] for value in values]
         within = None
@@ -101,11 +101,11 @@ def _columns(values: list[Any]) -> Columns | None:
     return columns
 
 
-def _names(columns: Columns) -> str:
+def _names(columns: ToonColumns) -> str:
     return "{" + "\t".join(_key(name) + (_names(within) if within else "") for name, within in columns) + "}"
 
 
-def _row(value: dict[str, Any], columns: Columns) -> str:
+def _row(value: dict[str, Any], columns: ToonColumns) -> str:
     return "\t".join(
         _row(value[name], within) if within else _cell(value[name]) for name, within in columns
     )  # fmt: skip

@@ -4,8 +4,8 @@ A model's batch may obey an order that stood in a message or in a shop's name. S
 `admitted_operations` gives its operations that the limits allow, and each thing that it refuses with a reason.
 """
 
+from skg_bench.skillbook.proposals.parsing import Batches
 from skg_bench.skillbook.proposals.policy import admitted_operations
-from skg_bench.skillbook.proposals.reading import Batches
 from skg_bench.skillbook.proposals.verdicts import Admitted, Code, Limits, Proposed, Refused, listed, refusals_of
 
 __all__ = (

@@ -9,9 +9,9 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.changes import Change
-from skg_bench.skillbook.proposals.reading import Batches, Step, steps_of
+from skg_bench.skillbook.proposals.forbidden_words import flaw_of
+from skg_bench.skillbook.proposals.parsing import Batches, Step, steps_of
 from skg_bench.skillbook.proposals.verdicts import Admitted, Code, Limits, Proposed, Refused, reason_of
-from skg_bench.skillbook.proposals.wording import flaw_of
 from skg_bench.skillbook.skillbook import Skill
 
 _RATING = {"helpful": 0, "neutral": 1, "harmful": 2}

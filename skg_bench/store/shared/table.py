@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from skg_bench.core.store import StoreError
 
-TABLE = "skg_skillbooks"
+SKILLBOOK_TABLE = "skg_skillbooks"
 
 
 def check_columns(place: str, columns: Mapping[str, str], wanted: Mapping[str, str]) -> None:
@@ -13,6 +13,6 @@ def check_columns(place: str, columns: Mapping[str, str], wanted: Mapping[str, s
         given = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         valid = ", ".join(f"{name} {kind}" for name, kind in wanted.items())
         raise StoreError(
-            f"{place} has a table {TABLE} with the columns {given}; a store needs {valid}: nothing is stored, take "
-            "another database"
+            f"{place} has a table {SKILLBOOK_TABLE} with the columns {given}; a store needs {valid}: nothing is "
+            "stored, take another database"
         )

@@ -114,10 +114,10 @@ def test_an_arm_that_users_listen_to_more_is_compared_in_the_metrics_of_its_worl
 
 
 def test_the_terminal_shows_the_metrics_of_the_world(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    from skg_bench.app import tables
+    from skg_bench.app import result_tables
     from skg_bench.app.progress import console
 
-    tables.print_arms(console(), summary.describe(run)[0])
+    result_tables.print_arms(console(), summary.describe(run)[0])
     printed = capsys.readouterr().out
     assert all(heading in printed for heading in ("listened", "overridden", "regret", "wanted, held back"))
     assert "per hit" not in printed

@@ -10,6 +10,7 @@ import pytest
 
 from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.tally import COUNTS, MONDAY, WEEK, events, tallies
+from skg_bench.core import calendar
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run, ratings
 from tests.analysis.synthetic import make_run
@@ -79,6 +80,7 @@ def test_ratings_that_come_after_the_end_are_pending_and_count_nowhere(run: Run)
 
 
 def test_weeks_are_calendar_weeks_from_the_first_monday() -> None:
+    assert (MONDAY, WEEK) == (calendar.EPOCH, calendar.WEEK)
     assert pd.Timestamp(MONDAY, unit="s") == pd.Timestamp("2026-01-05")
     assert pd.Timestamp(MONDAY, unit="s").day_name() == "Monday"
     assert pd.Timedelta(weeks=1).total_seconds() == WEEK

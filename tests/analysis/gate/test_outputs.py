@@ -8,9 +8,9 @@ import pytest
 
 from skg_bench.analysis.gate import outputs
 from skg_bench.analysis.gate.against import Held, Reference, hold
-from skg_bench.analysis.gate.flips import HarmedTurn, HarmedTurns, User
 from skg_bench.analysis.gate.outputs import GateOutcome
 from skg_bench.analysis.gate.rules import RULES, blocking
+from skg_bench.analysis.gate.verdict_turns import HarmedTurn, HarmedTurns, User
 from tests.analysis.gate.panels import held_to, worse
 
 MESSAGE = "50 % off? a|b *now* <script> & \x07\n::error::\u2028end"

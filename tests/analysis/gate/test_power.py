@@ -7,7 +7,7 @@ import pytest
 
 from experiments.gate_power.analysis import ENOUGH, NOT_FAILED, NOT_PASSED, Line, better, lines, markdown
 from experiments.gate_power.builds import MEANS, TAILS, Few, Jittered, Pool, build, groups, planted, play, pool
-from skg_bench.analysis.gate.judge import State
+from skg_bench.analysis.gate.judge import GateState
 from skg_bench.analysis.gate.panel import Panel
 from skg_bench.core.grid import SCALE
 from skg_bench.core.paths import DATA
@@ -108,8 +108,8 @@ def test_an_improvement_has_to_pass() -> None:
     assert better(source, 60, seed=3).wrong == NOT_PASSED
 
 
-def states(**times: int) -> tuple[State, ...]:
-    known: tuple[State, ...] = ("pass", "fail", "inconclusive")
+def states(**times: int) -> tuple[GateState, ...]:
+    known: tuple[GateState, ...] = ("pass", "fail", "inconclusive")
     return tuple(state for state in known for _ in range(times.get(state.replace("pass", "passed"), 0)))
 
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.analysis.statistics.ddmin import Part, ddmin
+from skg_bench.analysis.statistics.ddmin import Subset, ddmin
 
 
-def asking(needed: Sequence[set[int]]) -> tuple[list[Part], Callable[[Sequence[Part]], list[bool]]]:
+def asking(needed: Sequence[set[int]]) -> tuple[list[Subset], Callable[[Sequence[Subset]], list[bool]]]:
     """Shows it wherever all of one of these sets are there; and what was asked."""
-    trials: list[Part] = []
+    trials: list[Subset] = []
 
-    def shows(parts: Sequence[Part]) -> list[bool]:
+    def shows(parts: Sequence[Subset]) -> list[bool]:
         trials.extend(parts)
         return [any(required <= set(part) for required in needed) for part in parts]
 
@@ -49,7 +49,7 @@ def test_few_of_many_are_found_in_few_rounds(needed: set[int]) -> None:
     trials, shows = asking([needed])
     rounds = 0
 
-    def counted(parts: Sequence[Part]) -> list[bool]:
+    def counted(parts: Sequence[Subset]) -> list[bool]:
         nonlocal rounds
         rounds += 1
         return shows(parts)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.summary.waterfall import ORDER
+from skg_bench.analysis.summary.losses import ORDER
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.engine import execute as engine

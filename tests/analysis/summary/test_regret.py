@@ -9,7 +9,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import events
 from skg_bench.analysis.summary.regret import regret
-from skg_bench.app import tables
+from skg_bench.app import result_tables
 from skg_bench.app.progress import console
 from skg_bench.runfolder.run import Run
 from tests.analysis.advised import UTILITY, Purchase, drawn, make_advice_run
@@ -79,7 +79,7 @@ def test_an_arm_whose_skillbook_is_not_known_has_no_links(run: Run, monkeypatch:
 
 
 def test_the_terminal_leads_from_the_best_kind_to_the_utility(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    tables.print_regret(console(), summary.describe(run)[0])
+    result_tables.print_regret(console(), summary.describe(run)[0])
     _, heading, *rows = capsys.readouterr().out.splitlines()
     order = [
         "best",

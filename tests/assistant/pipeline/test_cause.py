@@ -10,12 +10,12 @@ import pytest
 from skg_bench.assistant.pipeline.cause import causes
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.core.assistant import GroundTruth
+from skg_bench.core.calendar import EPOCH
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Supposing
-from skg_bench.engine.logbook import EPOCH
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers.corpus import load_corpus
 from skg_bench.simulator.answers.judging import Judging

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.app.arms import arms
 from skg_bench.app.compose import compose
+from skg_bench.app.composed_arms import arms
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.in_time import InTime, jobs_left
@@ -23,7 +23,7 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, TAKEN_BACK, UPDATE, Batch, bl
 from skg_bench.core.content import Content
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.learning import APPLIED, NO_JOBS, REFUSED, UNDER_WAY, Jobs
+from skg_bench.core.learning_jobs import APPLIED, NO_JOBS, REFUSED, UNDER_WAY, Jobs
 from skg_bench.core.texts import Texts
 from skg_bench.engine.vectors import Rows
 from tests.core import samples

@@ -22,9 +22,9 @@ from skg_bench.assistant.pipeline.pretraining import (
 )
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import snap
-from skg_bench.engine import pretraining
+from skg_bench.engine import pools
 from skg_bench.engine.cohort import Rollout, Setting, cohort_of
-from skg_bench.engine.pretraining import Pool, fitted
+from skg_bench.engine.pools import Pool, fitted
 from skg_bench.engine.vectors import Rows
 from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.lambdarank import LambdaRank
@@ -98,7 +98,7 @@ def test_a_pool_is_people_who_are_in_no_run_whoever_is(tmp_path: Path) -> None:
 def test_the_ratings_of_a_pool_are_the_same_however_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan()
     whole = ratings_of_pool(made.arms[0], 6, Pool(setting_of(made)).simulate)
-    monkeypatch.setattr(pretraining, "_TOGETHER", 4)
+    monkeypatch.setattr(pools, "_TOGETHER", 4)
     parts = ratings_of_pool(made.arms[0], 6, Pool(setting_of(made)).simulate)
     assert len(whole.label) > 50
     assert set(whole.row.tolist()) == {0}

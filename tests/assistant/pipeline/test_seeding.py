@@ -10,10 +10,10 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.counts import tally
-from skg_bench.app.arms import arms as made_of
 from skg_bench.app.compose import compose
+from skg_bench.app.composed_arms import arms as made_of
 from skg_bench.app.launch import prepare
-from skg_bench.app.skillbook import rebuilt, seeds
+from skg_bench.app.skillbook import rebuilt, seed_books
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.core import paths
@@ -45,7 +45,7 @@ def skill(ok: int = 0, partial: int = 0, miss: int = 0, *, active: bool = True) 
 
 
 def test_every_book_starts_with_what_the_file_says_and_the_log_tells_it_before_the_first_turn(run: Run) -> None:
-    file = seeds.seed_book(str(ROOKIE)).skills
+    file = seed_books.seed_book(str(ROOKIE)).skills
     assert sum(skill.active for skill in file) < len(file)  # one that is archived, too
     for user in range(4):
         rows = rebuilt.updates(run, "skg", user)
@@ -145,10 +145,10 @@ def test_what_a_file_says_is_part_of_what_a_run_is(tmp_path: Path) -> None:
 def test_names_stand_for_the_guardians_books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "guardian").mkdir()
     (tmp_path / "guardian" / "novice.v2.json").write_bytes(ROOKIE.read_bytes())
-    monkeypatch.setattr(seeds, "DATA", tmp_path)
-    assert seeds.seed_book("novice") == seeds.seed_book(str(ROOKIE))
+    monkeypatch.setattr(seed_books, "DATA", tmp_path)
+    assert seed_books.seed_book("novice") == seed_books.seed_book(str(ROOKIE))
     with pytest.raises(UsageError, match=r"seeds=expert is no file; valid are novice, or the file of a skillbook"):
-        seeds.seed_book("expert")
+        seed_books.seed_book("expert")
     assert tmp_path != paths.DATA
 
 

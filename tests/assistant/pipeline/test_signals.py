@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.assistant.pipeline.signals import DAY, GROUPS, Positions, Signals
+from skg_bench.assistant.pipeline.signals import GROUPS, Positions, Signals
+from skg_bench.core.calendar import DAY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT, snap
 from skg_bench.core.types import Query, Shortlist, Skillbooks

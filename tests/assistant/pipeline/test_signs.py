@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skg_bench
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.compose import composer
 from skg_bench.app.overrides import parse
 from skg_bench.app.skillbook import rebuilt
 from skg_bench.app.trust import COMMAND_LINE
-from skg_bench.assistant.pipeline.signs import HeardOutcomes, Loop, Merge, Signs
+from skg_bench.assistant.pipeline.signs import HeardOutcomes, Loop, SignMerge, Signs
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import (
@@ -119,7 +119,7 @@ def test_neutral_differs_from_pause_in_one_place_and_wrong_turns_all_of_it_round
     ],
 )
 def test_a_later_sign_is_one_more_rating_or_replaces_the_earlier_one_or_is_kept_apart(
-    merge: Merge, heard: list[tuple[str, str]]
+    merge: SignMerge, heard: list[tuple[str, str]]
 ) -> None:
     before = [("outcome", "overridden"), ("rating", "miss"), ("satisfaction", "regret_it")]
     assert after("overridden", "regret_it", signs(merge=merge)) == [*before, *heard]
@@ -173,7 +173,7 @@ def feedback(draw: st.DrawFn) -> KnownFeedback:
 @settings(deadline=None)
 @given(feedback(), st.sampled_from(["sum", "replace", "separate"]), st.sampled_from([BOTH, BOTH[:1], BOTH[1:]]))
 def test_rows_that_were_given_stay_in_order_with_what_is_made_of_each_right_behind_it(
-    raw: KnownFeedback, merge: Merge, loops: tuple[Loop, ...]
+    raw: KnownFeedback, merge: SignMerge, loops: tuple[Loop, ...]
 ) -> None:
     rated, place = signs(merge=merge, loops=loops).rate(raw, HeardOutcomes(5))
     assert (np.diff(place) >= 0).all()
@@ -254,7 +254,7 @@ def test_an_outcome_that_is_known_later_is_no_rating_of_its_turn_when_that_is_lo
 
 
 @pytest.mark.parametrize("merge", ["sum", "replace", "separate"])
-def test_a_late_rating_teaches_the_reranker_with_the_shortlist_of_the_turn_that_it_is_about(merge: Merge) -> None:
+def test_a_late_rating_teaches_the_reranker_with_the_shortlist_of_the_turn_that_it_is_about(merge: SignMerge) -> None:
     """Ratings that become known together, of several users and turns, with rows before and between them that rate
     nothing.
     """

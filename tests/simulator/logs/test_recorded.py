@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from skg_bench.core.calendar import local_time
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
-from skg_bench.core.record import local_time
-from skg_bench.core.world import LOGGED, PROMPTED, STORED, UNKNOWN, WRONG, Reaction, Supposing
+from skg_bench.core.world import AS_LOGGED, PROMPTED, STORED, UNKNOWN, WRONG, Reaction, Supposing
 from skg_bench.simulator.logs.recorded import Readers, Recorded
 from tests.core import samples
 from tests.simulator.logs.logs import ALL, SMALL, defaults, readers, recorded, replayed, turn, write_csv, write_lines
@@ -101,7 +101,7 @@ def test_what_a_log_cannot_say_is_unknown_and_never_wrong(tmp_path: Path) -> Non
     kind = {simulator.types[t]: np.int32(t) for t in range(len(simulator.types))}
     first, second, rain = kind["tea | answer 1"], kind["tea | answer 2"], kind["weather | answer 1"]
     event, source = np.array([first, -1], np.int32), np.array([first, second, rain, -1], np.int32)
-    assert judged(simulator, event, source) == [[LOGGED, UNKNOWN, WRONG, UNKNOWN], [UNKNOWN] * 4]
+    assert judged(simulator, event, source) == [[AS_LOGGED, UNKNOWN, WRONG, UNKNOWN], [UNKNOWN] * 4]
     users, none = readers(simulator), np.full(2, -1, np.int32)
     assert simulator.judge(users, moment(event), np.arange(2), none).tolist() == [UNKNOWN, UNKNOWN]
 
@@ -122,9 +122,9 @@ def test_ratings_belong_to_the_answer_of_the_log(tmp_path: Path) -> None:
     ann = int(np.flatnonzero(events.n == 3)[0])
     by_llm = replayed(simulator)
     assert by_llm.rating[ann].tolist() == [-1, 0, 1]  # nothing said, ok, partial
-    assert by_llm.quality[ann].tolist() == [LOGGED] * 3
+    assert by_llm.quality[ann].tolist() == [AS_LOGGED] * 3
     stored = replayed(simulator, STORED, 0)  # from the first turn on, what was said there
-    assert stored.quality[ann].tolist() == [LOGGED, LOGGED, UNKNOWN]
+    assert stored.quality[ann].tolist() == [AS_LOGGED, AS_LOGGED, UNKNOWN]
     assert stored.rating[ann].tolist() == [-1, 0, -1]
     prompted = replayed(simulator, PROMPTED, 0)
     assert prompted.quality[ann].tolist() == [UNKNOWN] * 3
@@ -135,7 +135,7 @@ def test_a_stored_answer_to_another_intent_is_wrong_and_so_is_the_prompt_of_its_
     rows = [turn("u", time, f"m{i}", intent=intent, answer=answer, satisfaction="ok") for i, (time, intent, answer)
             in enumerate(zip(TIMES, ("tea", "tea", "rain"), ("x", "x", "y"), strict=True))]  # fmt: skip
     simulator = recorded(write_csv(tmp_path / "log.csv", rows), columns=ALL)
-    for how, first in ((STORED, LOGGED), (PROMPTED, UNKNOWN)):
+    for how, first in ((STORED, AS_LOGGED), (PROMPTED, UNKNOWN)):
         served = replayed(simulator, how, 0)
         assert served.quality.tolist() == [[first, first, WRONG]]
         assert served.rating[0, 2] == -1
@@ -145,7 +145,7 @@ def test_an_action_says_whose_answer_it_was(tmp_path: Path) -> None:
     who = ["", "llm", "Fallback", "brew-tea"]
     rows = [turn("u", f"2024-03-06T0{i}:00:00", f"m{i}", by=by) for i, by in enumerate(who)]
     simulator = recorded(write_csv(tmp_path / "log.csv", rows), columns={"action": "by"})
-    assert replayed(simulator).quality.tolist() == [[LOGGED, LOGGED, LOGGED, UNKNOWN]]
+    assert replayed(simulator).quality.tolist() == [[AS_LOGGED, AS_LOGGED, AS_LOGGED, UNKNOWN]]
     assert "answers" not in simulator.record.assumes
     assert "answers" in recorded(tmp_path / "log.csv").record.assumes
 

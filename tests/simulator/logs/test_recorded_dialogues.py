@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.world import LOGGED, STORED, UNKNOWN, WRONG
+from skg_bench.core.world import AS_LOGGED, STORED, UNKNOWN, WRONG
 from skg_bench.simulator.logs.recorded import Recorded
 from tests.simulator.logs.logs import readers, recorded, replayed
 
@@ -115,7 +115,7 @@ def test_an_answer_to_an_intent_that_is_active_too_is_not_known_to_be_wrong(tmp_
     simulator = recorded(tmp_path, "sgd")
     assert len(set(simulator.types)) == 3
     # the answer to the first turn, given again: at the second turn cars are still asked for, at the third no longer
-    assert replayed(simulator, STORED, 0).quality.tolist() == [[LOGGED, UNKNOWN, WRONG]]
+    assert replayed(simulator, STORED, 0).quality.tolist() == [[AS_LOGGED, UNKNOWN, WRONG]]
 
 
 def test_turns_that_are_answered_with_a_goodbye_alone_have_one_intent(tmp_path: Path) -> None:

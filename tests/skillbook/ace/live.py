@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from skg_bench.skillbook.ace import rendering
+from skg_bench.skillbook.ace import published_prompts
 from skg_bench.skillbook.ace.book import Era, dumps, to_dict
 from tests.skillbook.ace.play import Case, Player, observed
 
@@ -43,8 +43,8 @@ def ours(case: Case) -> Case:
         "outcomes": outcomes,
         "skillbook": observed(to_dict, player.book),
         "active_ids": [skill.id for skill in player.book.active],
-        "as_prompt": observed(rendering.as_prompt, player.book),
-        "stats": observed(rendering.stats, player.book),
+        "as_prompt": observed(published_prompts.as_prompt, player.book),
+        "stats": observed(published_prompts.stats, player.book),
         "texts": texts,
     }
 

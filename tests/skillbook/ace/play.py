@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from skg_bench.skillbook.ace import rendering, upkeep
+from skg_bench.skillbook.ace import published_prompts, upkeep
 from skg_bench.skillbook.ace.attach import attach, reflection_of
-from skg_bench.skillbook.ace.book import AceBook, Era, Mode, dumps, to_dict
+from skg_bench.skillbook.ace.book import AceBook, CompatMode, Era, dumps, to_dict
 from skg_bench.skillbook.ace.consolidation import consolidate
 from skg_bench.skillbook.ace.engine import apply_as_published, apply_operations
 from skg_bench.skillbook.ace.failures import ERRORS, AceFailure
@@ -18,7 +18,7 @@ from skg_bench.skillbook.ace.sources import source_filter, source_summary
 
 NOW = "<NOW>"
 CASES = Path(__file__).parents[2] / "oracles" / "ace"
-MODES: dict[Era, Mode] = {"v1": "compat-v1", "v09": "compat-v09", "v2": "compat-v2"}
+MODES: dict[Era, CompatMode] = {"v1": "compat-v1", "v09": "compat-v09", "v2": "compat-v2"}
 Case = dict[str, Any]
 TELL = ("apply", "consolidate", "mark_used", "purge", "soft_remove")  # steps that return failures of the package
 
@@ -32,7 +32,7 @@ class Player:
 
     def __init__(self, schema: Era) -> None:
         self.era: Era = schema
-        self.mode: Mode = MODES[schema]
+        self.mode: CompatMode = MODES[schema]
         self.book = AceBook(self.era)
 
     def load(self, initial: Any) -> Case:
@@ -107,14 +107,18 @@ class Player:
         return {"ok": "retrieve", "ids": [skill.id for skill in skills]}
 
     def do_cited(self, step: Case) -> Case:
-        return {"ok": "cited", "ids": list(rendering.cited(step["text"]))}
+        return {"ok": "cited", "ids": list(published_prompts.cited(step["text"]))}
 
     def do_wrap_context(self, step: Case) -> Case:
-        text = rendering.wrap_context(self.book)
-        return {"ok": "wrap_context", "empty": not text, "contains_as_prompt": rendering.as_prompt(self.book) in text}
+        text = published_prompts.wrap_context(self.book)
+        return {
+            "ok": "wrap_context",
+            "empty": not text,
+            "contains_as_prompt": published_prompts.as_prompt(self.book) in text,
+        }
 
     def do_xml(self, step: Case) -> Case:
-        return {"ok": "xml", "strategies_block": rendering.xml(self.book)}
+        return {"ok": "xml", "strategies_block": published_prompts.xml(self.book)}
 
     def do_source_summary(self, step: Case) -> Case:
         return {"ok": "source_summary", "value": json.loads(json.dumps(source_summary(self.book)))}
@@ -162,8 +166,8 @@ def expectation(player: Player, outcomes: list[Case]) -> Case:
         "outcomes": outcomes,
         "skillbook": observed(to_dict, player.book),
         "active_ids": [skill.id for skill in player.book.active],
-        "as_prompt": observed(rendering.as_prompt, player.book),
-        "stats": observed(rendering.stats, player.book),
+        "as_prompt": observed(published_prompts.as_prompt, player.book),
+        "stats": observed(published_prompts.stats, player.book),
     }
 
 

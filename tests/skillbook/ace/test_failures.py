@@ -11,7 +11,7 @@ from skg_bench.skillbook.ace.effective import effective
 from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.failures import ERRORS, holds_garbage
 from skg_bench.skillbook.ace.upkeep import soft_remove
-from skg_bench.skillbook.proposals.reading import steps_of
+from skg_bench.skillbook.proposals.parsing import steps_of
 from tests.skillbook.ace.play import MODES, NOW, Player
 from tests.skillbook.ace.test_strict import ADD, TEXT_ADD, batch, book
 from tests.skillbook.proposals.proposing import LIMITS

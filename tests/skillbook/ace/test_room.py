@@ -4,7 +4,7 @@ from tests.imports import imports
 
 ROOM = "skg_bench.skillbook.ace"
 ENGINES = ("attach", "consolidation", "effective", "engine", "loading", "rendering", "similarity", "sources", "upkeep")
-OPENED_BY = {"skg_bench.app.skillbook.applying", "skg_bench.skillbook.proposals.reading"}  # the command; curators
+OPENED_BY = {"skg_bench.app.skillbook.batch_file", "skg_bench.skillbook.proposals.parsing"}  # the command; curators
 
 
 def test_only_the_command_and_the_reader_of_models_batches_open_the_published_engines() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skg_bench.core.batch import ADD
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.ace.book import COUNTERS, AceBook, Era, Mode, to_dict
+from skg_bench.skillbook.ace.book import COUNTERS, AceBook, CompatMode, Era, to_dict
 from skg_bench.skillbook.ace.changes import SETTABLE
 from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.strict import strict
@@ -38,7 +38,7 @@ from tests.skillbook.proposals.proposing import (
 )
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
-COMPAT: list[tuple[Batches, Mode, Era]] = [
+COMPAT: list[tuple[Batches, CompatMode, Era]] = [
     ("compat-v1", "compat-v1", "v1"), ("compat-v09", "compat-v09", "v09"), ("compat-v2", "compat-v2", "v2"),
 ]  # fmt: skip
 STRICT: list[tuple[Batches, Era]] = [("v1", "v1"), ("v2", "v2")]
@@ -90,7 +90,7 @@ def is_removed(entry: Mapping[str, Any]) -> bool:
     return entry.get("status") == "invalid" or entry.get("active") is False
 
 
-def compared(batch: Any, batches: Batches, mode: Mode, era: Era) -> Counter[str]:
+def compared(batch: Any, batches: Batches, mode: CompatMode, era: Era) -> Counter[str]:
     """Compare what is not among the refusals; how many skills of each sort that were."""
     book, counts = book_of(era), Counter[str]()
     verdict = admitted_operations(batch, book.skills, range(4), NO_LIMITS, batches)
@@ -131,7 +131,7 @@ def _items(batch: Any) -> list[Any]:
 @pytest.mark.req("P23", "P24")
 @pytest.mark.parametrize(("batches", "mode", "era"), COMPAT)
 def test_what_is_admitted_of_garbage_is_what_the_published_engine_makes_of_it(
-    batches: Batches, mode: Mode, era: Era
+    batches: Batches, mode: CompatMode, era: Era
 ) -> None:
     counts = Counter[str]()
     for seed in range(1200):
@@ -163,7 +163,9 @@ def operations(era: Era) -> st.SearchStrategy[dict[str, Any]]:
 @pytest.mark.req("P23")
 @pytest.mark.parametrize(("batches", "mode", "era"), COMPAT)
 @given(data=st.data())
-def test_any_sound_batch_has_the_published_outcome(batches: Batches, mode: Mode, era: Era, data: st.DataObject) -> None:
+def test_any_sound_batch_has_the_published_outcome(
+    batches: Batches, mode: CompatMode, era: Era, data: st.DataObject
+) -> None:
     items = data.draw(st.lists(operations(era), max_size=5))
     compared({"reasoning": "", "operations": items}, batches, mode, era)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import I64
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.types import Completions
 
 _SPENT = ("tokens_in", "tokens_out", "cost_usd", "latency_ms")

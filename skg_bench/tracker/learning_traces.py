@@ -15,8 +15,8 @@ from typing import Any
 from skg_bench.core.content import NAMES
 from skg_bench.core.feedback_signals import satisfaction_signal
 
-Row = dict[str, Any]
-REFLECTION, UPDATE, SATISFACTION = (
+TraceRow = dict[str, Any]
+REFLECTION_TRACE, UPDATE_TRACE, SATISFACTION_TRACE = (
     f"learning:{name}" for name in ("reflection", "skillbook_update", "satisfaction_feedback")
 )  # names of traces
 _COST = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms")
@@ -25,10 +25,10 @@ _JOB = ("about", "channel", "value", "result", "reason", "operations", "refused"
 _OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "reason", "about")
 
 
-def reflection(row: Row) -> Row:
+def reflection(row: TraceRow) -> TraceRow:
     """Event of a reflection: what a model was asked to learn from a turn, what it made of that, and the cost (P37)."""
     return {
-        **trace_frame(row, REFLECTION, row["start"], _milliseconds(row)),
+        **trace_frame(row, REFLECTION_TRACE, row["start"], _milliseconds(row)),
         "input": {name: row[name] for name in ("about", "channel", "value", "version_read")},
         "output": {**_reflected(row["reflection"]), "result": row["result"], "reason": row["reason"]},
         "metadata": {name: row[name] for name in ("arm", "user", "turn", "about", "channel", "served", *_COST)},
@@ -36,10 +36,10 @@ def reflection(row: Row) -> Row:
     }
 
 
-def satisfaction(row: Row, outcome: str | None) -> Row:
+def satisfaction(row: TraceRow, outcome: str | None) -> TraceRow:
     """Event of a later answer about a turn that ended in `outcome`, and what was made of it (P39)."""
     return {
-        **trace_frame(row, SATISFACTION, row["start"], _milliseconds(row)),
+        **trace_frame(row, SATISFACTION_TRACE, row["start"], _milliseconds(row)),
         "input": {"about": row["about"], "outcome": outcome, "satisfaction": row["value"]},
         "output": {
             "signal": satisfaction_signal(row["value"], outcome),
@@ -50,7 +50,7 @@ def satisfaction(row: Row, outcome: str | None) -> Row:
     }
 
 
-def learning_trace(row: Row, operations: Sequence[Row], jobs: Sequence[Row], skills: int) -> Row:
+def update_trace(row: TraceRow, operations: Sequence[TraceRow], jobs: Sequence[TraceRow], skills: int) -> TraceRow:
     """A skillbook before and after a batch, every operation in between, and why (P38). `row`: of the turn log; of a
     book that was given before the first turn, one of the update log, and `skills` is how many there were.
     """
@@ -59,7 +59,7 @@ def learning_trace(row: Row, operations: Sequence[Row], jobs: Sequence[Row], ski
     before = skills if row.get("book_size") is None else row["book_size"] - delta
     batch = operations[-1] if operations else row
     return {
-        **trace_frame(row, UPDATE, row["time"] + timedelta(milliseconds=row.get("latency_ms") or 0.0), 0.0),
+        **trace_frame(row, UPDATE_TRACE, row["time"] + timedelta(milliseconds=row.get("latency_ms") or 0.0), 0.0),
         "input": {"skills": before},
         "output": {"skills": before + delta, "operations": [_operation(operation) for operation in operations]},
         "metadata": {
@@ -74,7 +74,7 @@ def learning_trace(row: Row, operations: Sequence[Row], jobs: Sequence[Row], ski
     }  # fmt: skip
 
 
-def trace_frame(row: Mapping[str, Any], name: str, begins: datetime, milliseconds: float) -> Row:
+def trace_frame(row: Mapping[str, Any], name: str, begins: datetime, milliseconds: float) -> TraceRow:
     """A thread is a user's life under one arm. Times of a run are local times without a zone; here they get UTC's."""
     return {
         "name": name,
@@ -89,12 +89,12 @@ def trace_time(time: datetime) -> str:
     return f"{time.isoformat(timespec='milliseconds')}Z"
 
 
-def content_fields(content: Row) -> Row:
+def content_fields(content: TraceRow) -> TraceRow:
     """Content of a skill, of a row that has it."""
     return {name: content[name] for name in NAMES}
 
 
-def _operation(row: Row) -> Row:
+def _operation(row: TraceRow) -> TraceRow:
     """Event of an operation, with what the skill says from then on, if that changed."""
     born = row["born"] and trace_time(row["born"])
     return (
@@ -104,7 +104,7 @@ def _operation(row: Row) -> Row:
     )
 
 
-def _reflected(text: str | None) -> Row:
+def _reflected(text: str | None) -> TraceRow:
     """The fields of a reflection; of one in other words, or hashed, these alone."""
     try:
         fields = json.loads(text or "")
@@ -122,5 +122,5 @@ def _reflected(text: str | None) -> Row:
     }
 
 
-def _milliseconds(row: Row) -> float:
+def _milliseconds(row: TraceRow) -> float:
     return float((row["end"] - row["start"]) / timedelta(milliseconds=1))

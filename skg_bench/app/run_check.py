@@ -112,12 +112,12 @@ def _misfits(run: Run) -> Iterator[str]:
         ):
             yield f"arm {arm} has other events than arm {run.arms[0]}"
         first = first or events
-        known, present = (user << 32) + turn, np.unique(user // shards.USERS)  # other shards have come since
+        known, present = (user << 32) + turn, np.unique(user // shards.SHARD_USERS)  # other shards have come since
         for log in shards.IN_ORDER[:-1]:
             rows = getattr(run, log)(arm, [])
             whose = rows["user"].to_numpy().astype(np.int64)
             about = (whose << 32) + np.maximum(rows["turn"].to_numpy(), 0)
-            if lost := int((~np.isin(about, known) & np.isin(whose // shards.USERS, present)).sum()):
+            if lost := int((~np.isin(about, known) & np.isin(whose // shards.SHARD_USERS, present)).sum()):
                 yield f"arm {arm}: {lost:,} rows of {log} are of turns that are not there"
 
 

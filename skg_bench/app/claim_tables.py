@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from skg_bench.analysis.comparison.claims import HELD, Line, claim_lines
 from skg_bench.analysis.comparison.findings import Finding
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.claim_inputs import by_id, refusals
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
@@ -48,7 +48,7 @@ def _show(ids: Sequence[str], form: str, chosen: Sequence[Line]) -> None:
         for row in (CLAIM_HEADINGS, ("---",) * len(CLAIM_HEADINGS), *rows):
             screen.out(f"| {' | '.join(cell.replace('|', '&#124;').replace(chr(10), ' ') for cell in row)} |")
         return
-    blocks.show_table(screen, CLAIM_HEADINGS, rows, wraps_from=13)  # as narrow as one block of 80 characters needs
+    table_blocks.show_table(screen, CLAIM_HEADINGS, rows, wraps_from=13)  # as one block of 80 characters needs
     for line in chosen if ids else ():
         for text in claim_details(line):
             screen.print(text, soft_wrap=True)

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 import skg_bench
 from skg_bench.app.cli import app
-from skg_bench.app.skillbook.agentropy import MONDAY, convert_to_agentropy
+from skg_bench.app.skillbook.agentropy_folders import convert_to_agentropy
 from skg_bench.app.skillbook.rebuilt import book
+from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.runfolder.run import Run, ratings
@@ -31,7 +32,7 @@ def written(tiny_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.req("K21")
 def test_a_converted_skillbook_is_read_back_equal_with_its_vectors(tiny_run: Run, written: Path) -> None:
     for user in range(4):
-        content = read_agentropy(written / f"user-{user}", MONDAY)
+        content = read_agentropy(written / f"user-{user}", FIRST_MONDAY)
         assert content.book == book(tiny_run, "skg", user)
         messages = [m for s in content.book.skills if s.active for m in s.examples]
         assert messages
@@ -44,7 +45,7 @@ def test_a_written_skillbook_is_open_to_its_owner_only(written: Path) -> None:
 
 def test_examples_hold_the_answers_that_were_stored_where_these_were_right(tiny_run: Run, written: Path) -> None:
     turns = tiny_run.turns("skg", users=[0]).to_pylist()
-    content = read_agentropy(written / "user-0", MONDAY)
+    content = read_agentropy(written / "user-0", FIRST_MONDAY)
     texts = [answer for answers in content.answers for answer in answers]
     assert len(texts) == sum(len(s.examples) for s in content.book.skills)
     right = {row["message"] for row in turns if row["answer_correct"] and row["request_type"] is not None}
@@ -57,7 +58,7 @@ def test_examples_hold_the_answers_that_were_stored_where_these_were_right(tiny_
 @pytest.mark.req("K14", "K15")
 def test_signals_are_the_turns_of_the_log(tiny_run: Run, written: Path) -> None:
     turns = tiny_run.turns("skg", users=[1]).to_pylist()
-    signals = read_agentropy(written / "user-1", MONDAY).signals
+    signals = read_agentropy(written / "user-1", FIRST_MONDAY).signals
     assert [line["user_msg_id"] for line in signals] == [row["user_msg_id"] for row in turns]
     assert [datetime.fromisoformat(line["time"]) for line in signals] == [row["time"] for row in turns]
     late = {row["turn"]: row["rating"] for row in ratings(tiny_run.feedback("skg", users=[1])).to_pylist()}
@@ -96,7 +97,7 @@ def test_one_folder_is_one_user_and_signals_without_times_are_put_an_hour_apart(
     simulator = recorded(written / "user-2", "agentropy")
     assert simulator.record.users == 1
     assert "time" not in simulator.record.assumes
-    lines = read_agentropy(written / "user-2", MONDAY).signals
+    lines = read_agentropy(written / "user-2", FIRST_MONDAY).signals
     folder = tmp_path / "user-2"
     folder.mkdir()
     for file in (written / "user-2").iterdir():

@@ -9,7 +9,7 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis import report, summary
-from skg_bench.app import launch, wholeness
+from skg_bench.app import launch, run_check
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder import manifest, shards
 from skg_bench.runfolder.lock import held
@@ -262,7 +262,7 @@ def test_what_is_gone_at_the_next_look_was_no_fault(copy: Path, monkeypatch: pyt
     table = copy / "summary.json"
     whole = table.read_bytes()
     table.write_bytes(b"{}")
-    monkeypatch.setattr(wholeness, "sleep", lambda _seconds: table.write_bytes(whole))
+    monkeypatch.setattr(run_check, "sleep", lambda _seconds: table.write_bytes(whole))
     code, out, _ = call("run", "--check", str(copy))
     assert (code, "all is as it was written" in out) == (0, True), out
 
@@ -278,4 +278,4 @@ def test_shards_that_come_between_two_reads_are_not_held_against_the_turns(
         return numbers(run, arm, users)[: 1 if next(looks) < 2 else None]
 
     monkeypatch.setattr(Run, "numbers", growing)
-    assert list(wholeness._misfits(run)) == []
+    assert list(run_check._misfits(run)) == []

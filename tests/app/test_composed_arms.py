@@ -2,8 +2,8 @@
 
 import pytest
 
-from skg_bench.app.arms import arms as made_of
 from skg_bench.app.compose import compose
+from skg_bench.app.composed_arms import arms as made_of
 from skg_bench.app.launch import prepare
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.skillbook.proposals.wording import flaw_of
+from skg_bench.skillbook.proposals.forbidden_words import flaw_of
 
 ADDRESSES = [
     "https://shop.example/offer?id=3", "See HTTP://SHOP.EXAMPLE.", "ftp://a", "hxxp://a.b", "http:\\\\a.b",

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from skg_bench.app.components import build, fits, type_in_words
+from skg_bench.app.building import build, fits, type_in_words
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from tests.app.lab import installed

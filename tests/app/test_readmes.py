@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.app.sentences import ROOT, cell, figure, fill_readmes, stale, templates
+from skg_bench.app.readmes import cell, figure, fill_readmes, stale, templates
 from skg_bench.core.errors import UsageError
+from skg_bench.core.paths import CHECKOUT
 
 REPORT = """# Trial
 
@@ -44,7 +45,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_every_sentence_of_this_checkout_agrees_with_its_report() -> None:
-    assert not stale(ROOT), "\n".join(stale(ROOT))
+    assert not stale(CHECKOUT), "\n".join(stale(CHECKOUT))
 
 
 def test_figures_are_put_into_their_sentences_and_the_rest_stays(checkout: Path) -> None:
@@ -114,22 +115,22 @@ def test_a_readme_without_the_place_says_what_to_write(checkout: Path) -> None:
 
 def test_no_readme_states_a_difference_outside_of_these_sentences() -> None:
     """A signed figure with decimals is a result."""
-    readmes = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    readmes += sorted((ROOT / "experiments").glob("*/README.md"))
+    readmes = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+    readmes += sorted((CHECKOUT / "experiments").glob("*/README.md"))
     made = re.compile(r"<!-- made by make readme: .*?<!-- end of .*?-->|```.*?```|`[^`\n]*`", re.DOTALL)
     for readme in readmes:
         rest = made.sub("", readme.read_text("utf-8"))
         assert not re.findall(r"(?<![\w.=-])[-+]\d+\.\d+", rest), readme
-        blocks = templates(ROOT).get(readme.relative_to(ROOT).as_posix(), {})
+        blocks = templates(CHECKOUT).get(readme.relative_to(CHECKOUT).as_posix(), {})
         assert rest.count("made by make readme") == 0
         assert readme.read_text("utf-8").count("<!-- made by make readme: ") == len(blocks)
 
 
 def test_the_command_writes_the_readmes_of_a_checkout(checkout: Path) -> None:
-    command = [sys.executable, "-m", "skg_bench.app.sentences", str(checkout)]
+    command = [sys.executable, "-m", "skg_bench.app.readmes", str(checkout)]
     for says in ("written: README.md", "all READMEs agree with reports/"):
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=CHECKOUT)
         assert done.stdout.strip() == says
     (checkout / "reports" / "trial.md").unlink()
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CHECKOUT)
     assert (done.returncode, done.stderr.startswith("error: {trial / ")) == (2, True)

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.document import Summary
 from skg_bench.runfolder.run import Run
 
-Kind = Literal["learning", "frozen", "control"]
+ArmKind = Literal["learning", "frozen", "control"]
 ARMS_SHOWN = 6  # arms that are on when the page opens
 
 
@@ -22,7 +22,7 @@ class Look:
 
     arm: str
     css: str  # class name, safe whatever the arm is called
-    kind: Kind
+    kind: ArmKind
     light: str
     dark: str
     dash: str
@@ -44,7 +44,7 @@ LEARNING = (
 )  # fmt: skip
 FROZEN = (("#007a80", "#4fc3c9"), ("#4a7d2c", "#98cc74"), ("#80652a", "#cfae69"), ("#5a6b9c", "#a3b4e6"))
 CONTROL = (("#8f5a7d", "#d59fc3"), ("#6b6b2f", "#bdbd74"), ("#5d6873", "#a3aeb9"), ("#91606a", "#d8a5ae"))
-REFERENCE, ORACLE = ("#15191e", "#f0f2f4"), ("#76600f", "#d4bd62")
+REFERENCE_COLOURS, ORACLE_COLOURS = ("#15191e", "#f0f2f4"), ("#76600f", "#d4bd62")
 FROZEN_DASHES = ("7 3", "3 2.5", "9 2.5 2 2.5", "5 5")
 CONTROL_DASHES = ("1.5 2", "6 2 1.5 2", "4 2", "10 3", "1.5 4")
 
@@ -81,9 +81,9 @@ def looks(
         k = seen[arm_kind]
         seen[arm_kind] += arm != reference and not _is(compositions, arm, "oracle")
         if arm == reference:
-            (light, dark), dash, width = REFERENCE, "none", 1.8
+            (light, dark), dash, width = REFERENCE_COLOURS, "none", 1.8
         elif _is(compositions, arm, "oracle"):
-            (light, dark), dash, width = ORACLE, "8 2 2 2 2 2", 1.5
+            (light, dark), dash, width = ORACLE_COLOURS, "8 2 2 2 2 2", 1.5
         elif arm_kind == "learning":
             (light, dark), dash, width = LEARNING[k % len(LEARNING)], "none" if k < 6 else "8 2", 2.4
         elif arm_kind == "frozen":
@@ -108,7 +108,7 @@ def looks(
     return out
 
 
-def kind(arm: str, arms: Sequence[str], reference: str | None, compositions: Mapping[str, Any]) -> Kind:
+def kind(arm: str, arms: Sequence[str], reference: str | None, compositions: Mapping[str, Any]) -> ArmKind:
     """A learning arm decides as the first arm does and may learn; a frozen one has learned; the rest are controls. An
     assistant of another kind, which has no policy, learns in its own way.
     """
@@ -122,7 +122,7 @@ def kind(arm: str, arms: Sequence[str], reference: str | None, compositions: Map
 
 
 def arms_shown(
-    arms: Sequence[str], kinds: Mapping[str, Kind], main: Sequence[str], compositions: Mapping[str, Any]
+    arms: Sequence[str], kinds: Mapping[str, ArmKind], main: Sequence[str], compositions: Mapping[str, Any]
 ) -> set[str]:
     """Arms that are on at first: `main`, what was frozen, what learns, then controls with the same policy."""
     first = _target(compositions, arms[0], "policy")

@@ -8,7 +8,7 @@ from typing import Any
 
 from skg_bench.analysis.counts.metrics import Better, Utility
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure
-from skg_bench.analysis.summary.learning import LearningJobs
+from skg_bench.analysis.summary.job_outcomes import LearningJobs
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
 from skg_bench.core.shapes import shaped

@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from skg_bench.app import blocks
+from skg_bench.app import table_blocks
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.datasets import Dataset, datasets
@@ -21,7 +21,7 @@ def show_datasets() -> None:
         folder = _here(dataset)
         rows.append([dataset.name, dataset.what, dataset.licence, dataset.loader, "yes" if folder else "no"])
         places.append(f"{dataset.name}: {folder or f'skg-bench data get {dataset.name}'}")
-    blocks.show_table(screen, ["dataset", "what it is", "licence", "read by", "here"], rows)
+    table_blocks.show_table(screen, ["dataset", "what it is", "licence", "read by", "here"], rows)
     for place in places:
         screen.print(place, soft_wrap=True)
 

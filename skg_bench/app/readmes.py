@@ -22,9 +22,8 @@ import yaml
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.paths import DATA
+from skg_bench.core.paths import CHECKOUT
 
-ROOT = DATA.parent
 TEMPLATES = "experiments/sentences.yaml"
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+")
@@ -185,9 +184,9 @@ def _differences(root: Path, template: str, written: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """`python -m skg_bench.app.sentences [FOLDER]`: fill the READMEs of a checkout, default this one."""
+    """`python -m skg_bench.app.readmes [FOLDER]`: fill the READMEs of a checkout, default this one."""
     try:
-        changed = fill_readmes(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
+        changed = fill_readmes(Path(sys.argv[1]) if len(sys.argv) > 1 else CHECKOUT)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)

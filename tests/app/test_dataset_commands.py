@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from typer.testing import CliRunner
 
-from skg_bench.app import datasets as command
+from skg_bench.app import dataset_commands as command
 from skg_bench.app.cli import app
 from skg_bench.core.datasets import Dataset
 

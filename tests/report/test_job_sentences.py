@@ -10,8 +10,8 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis import summary
-from skg_bench.analysis.report.learning import learning_sentences
-from skg_bench.analysis.summary.learning import LearningJobs, learning_jobs
+from skg_bench.analysis.report.job_sentences import learning_sentences
+from skg_bench.analysis.summary.job_outcomes import LearningJobs, learning_jobs
 
 JOBS = LearningJobs({"applied": 30, "unchanged": 6}, 41, 0, 90_000, 1.234, ["toy, json_schema"])
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from skg_bench.app.checks import PIPELINE
-from skg_bench.app.components import build
-from skg_bench.app.skillbook import seeds
+from skg_bench.app.building import build
+from skg_bench.app.root_checks import PIPELINE
+from skg_bench.app.skillbook import seed_books
 from skg_bench.app.suggestions import nearest
 from skg_bench.app.trust import Origin, admitted
 from skg_bench.assistant.pipeline.components import Components
@@ -56,7 +56,7 @@ def _parts(config: Mapping[str, Any], origin: Origin, where: str) -> dict[str, A
         chosen = {f.name: made.pop(f.name) for f in fields(Components) if f.name in made}
         try:
             if chosen.get("seeds") is not None:
-                chosen["seeds"] = seeds.seed_book(str(chosen["seeds"]))
+                chosen["seeds"] = seed_books.seed_book(str(chosen["seeds"]))
             made["assistant"] = Pipeline(Components(**chosen))
         except UsageError as error:
             raise UsageError(f"{where}{error}") from error

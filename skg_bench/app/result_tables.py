@@ -14,8 +14,8 @@ from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.wording import bare, interval, named, number
 from skg_bench.analysis.summary import Summary
-from skg_bench.app.blocks import show_table
 from skg_bench.app.prepared_run import PreparedRun
+from skg_bench.app.table_blocks import show_table
 
 ARM_COLUMNS: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
 _FIRST = ("arm", "difference", "new requests", "verdict", "detectable", "value")  # of a comparison

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.app.components import build
+from skg_bench.app.building import build
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook.rebuilt import book, updates
 from skg_bench.app.trust import FromFile, admitted
+from skg_bench.core.calendar import FIRST_MONDAY, first_monday, offsets_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
-from skg_bench.core.record import first_monday, offsets_of
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
 from skg_bench.runfolder.run import Run, ratings
 from skg_bench.skillbook.agentropy import MODEL, TABLE, AgentropyIndex, write_agentropy
-
-MONDAY = datetime(2026, 1, 5)  # when every run begins, as its logs say
 
 
 def convert_to_agentropy(path: Path, arm: str, users: Sequence[int], out: Path, *, trust: bool = False) -> None:
@@ -95,7 +93,7 @@ def _signal(
 ) -> dict[str, Any]:
     """A line of the signal table: the rating is the one known at the end."""
     source = row["source_turn"] if row["source_turn"] >= 0 else row["turn"]
-    when: datetime = monday + (row["time"] - MONDAY)
+    when: datetime = monday + (row["time"] - FIRST_MONDAY)
     known = {"user_satisfaction": row["user_satisfaction"] or late.get(row["turn"])}
     return {
         **{name: row[name] for name in TABLE}, **known, "answer": replies[source],

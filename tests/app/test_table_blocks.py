@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from skg_bench.app.blocks import blocks, show_table
+from skg_bench.app.table_blocks import blocks, show_table
 
 WIDE = ["arm", "difference", "interval", "verdict", *(f"figure {n}" for n in range(12))]
 ROWS = [

@@ -7,9 +7,9 @@ import pytest
 
 from skg_bench.analysis.comparison.flips import REASONS
 from skg_bench.analysis.gate.against import Held
-from skg_bench.analysis.gate.flips import FLIP_OUTCOMES, TURNS, USERS, HarmedTurns, _flipped, explain
 from skg_bench.analysis.gate.panel import Panel, panel
 from skg_bench.analysis.gate.rules import RULES, Rule
+from skg_bench.analysis.gate.verdict_turns import FLIP_OUTCOMES, TURNS, USERS, HarmedTurns, _flipped, explain
 from skg_bench.runfolder.run import Run
 from tests.analysis.gate.panels import ANCHORS, held_to, rule
 from tests.analysis.synthetic import World, make_run

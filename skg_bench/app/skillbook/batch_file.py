@@ -10,7 +10,7 @@ from skg_bench.app.skillbook import differences, files
 from skg_bench.app.skillbook.shown import show_changes
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
-from skg_bench.skillbook.ace.book import AceBook, Era, Mode
+from skg_bench.skillbook.ace.book import AceBook, CompatMode, Era
 from skg_bench.skillbook.ace.checks import AceLimits
 from skg_bench.skillbook.ace.engine import apply_as_published
 from skg_bench.skillbook.ace.failures import AceFailure
@@ -28,8 +28,8 @@ def apply_file(path: Path, batch: Path, mode: str, out: Path | None, limit: int)
 
     Raises UsageError for an unknown mode, files that hold no book or batch, and for what `strict` refuses.
     """
-    if mode != "strict" and mode not in get_args(Mode):
-        raise UsageError(f"--mode {mode}; valid are strict, {', '.join(get_args(Mode))}")
+    if mode != "strict" and mode not in get_args(CompatMode):
+        raise UsageError(f"--mode {mode}; valid are strict, {', '.join(get_args(CompatMode))}")
     if out is not None:
         files.check_free(out)
     screen, limits = console(), replace(files.LIMITS, text=limit)
@@ -73,6 +73,6 @@ def _other_format(content: str, era: Era) -> str:
     )
 
 
-def _mode(mode: str) -> Mode:
-    modes: dict[str, Mode] = {name: name for name in get_args(Mode)}
+def _mode(mode: str) -> CompatMode:
+    modes: dict[str, CompatMode] = {name: name for name in get_args(CompatMode)}
     return modes[mode]

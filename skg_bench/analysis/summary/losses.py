@@ -14,7 +14,7 @@ from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import estimates, sums
-from skg_bench.analysis.summary.content import Waterfall
+from skg_bench.analysis.summary.document import Waterfall
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.types import CAUSES

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from skg_bench.analysis.comparison.assay import Assay, Measured
 from skg_bench.analysis.comparison.claims import HELD, Line, claims
 from skg_bench.analysis.comparison.findings import Evidence, Finding
-from skg_bench.app.claims import claim_details, claim_rows
+from skg_bench.app.claim_tables import claim_details, claim_rows
 from skg_bench.app.cli import app
 from skg_bench.core.paths import DATA
 
@@ -119,11 +119,11 @@ def test_a_wrong_id_or_format_is_one_message_and_exit_code_2(words: list[str], m
 
 def test_what_is_installed_says_that_a_checkout_tells_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data").symlink_to(DATA)
-    monkeypatch.setattr("skg_bench.app.claims.DATA", tmp_path / "data")
+    monkeypatch.setattr("skg_bench.app.claim_tables.DATA", tmp_path / "data")
     assert "told in a checkout" in said("K08")
 
 
 def test_nothing_heavy_is_needed_to_print_claims() -> None:
-    probe = "import sys, skg_bench.app.claims; print(sorted({'hydra', 'pandas', 'scipy'} & set(sys.modules)))"
+    probe = "import sys, skg_bench.app.claim_tables; print(sorted({'hydra', 'pandas', 'scipy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", probe], cwd=DATA.parent, check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

@@ -1,7 +1,7 @@
 """Trackers: beside a run, each sink in a process of its own that may refuse, hang or die; and later, by `deliver_all`.
 
-A run waits for a place no longer than `WAIT` after its own end, or after the place is open where that is a file of this
-machine. What is not delivered then is counted and said, and is still in the run directory.
+A run waits for a place no longer than `LONGEST_WAIT` after its own end, or after the place is open where that is a file
+of this machine. What is not delivered then is counted and said, and is still in the run directory.
 """
 
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
 DEADLINE = 600  # seconds that a delivery of a finished run may take
-WAIT = 4.0  # seconds; with starting and stopping processes a tracker costs a run at most 5
+LONGEST_WAIT = 4.0  # seconds; with starting and stopping processes a tracker costs a run at most 5
 _SLOW = "the run did not wait for it any longer"
 _LONGEST = 300  # characters of somebody else's error message
 
@@ -95,8 +95,8 @@ class Deliveries:
             if deadline is not None:
                 return begun + deadline
             if place.local:
-                return inf if place.opened is None else place.opened + WAIT
-            return begun + WAIT
+                return inf if place.opened is None else place.opened + LONGEST_WAIT
+            return begun + LONGEST_WAIT
 
         self._listen(lambda _: begun)
         for delivery in self._running:
@@ -240,7 +240,7 @@ def chosen_sinks(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
     the reader's keys are sent.
     Raises UsageError for an unknown tracker, other overrides, and a run that is not finished.
     """
-    from skg_bench.app.components import build
+    from skg_bench.app.building import build
     from skg_bench.app.compose import composer
     from skg_bench.app.overrides import parse
     from skg_bench.app.trust import COMMAND_LINE

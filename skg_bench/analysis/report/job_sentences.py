@@ -1,7 +1,7 @@
 """Sentences on the outcome of learning jobs."""
 
 from skg_bench.analysis.report.sentences import Sentence, code
-from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.document import Summary
 
 
 def learning_sentences(summary: Summary, arm: str) -> list[Sentence]:

@@ -16,10 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 import skg_bench
-from skg_bench.app import launch, tracking
+from skg_bench.app import launch, run_trackers
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
-from skg_bench.app.tracking import beside
+from skg_bench.app.run_trackers import beside
 from skg_bench.runfolder.run import Run
 from tests.app.sinks import Mood
 from tests.runs import save
@@ -54,7 +54,7 @@ def lines(places: list[Mood], run: Run) -> tuple[list[str], float]:
 def test_each_place_has_a_process_of_its_own_and_is_waited_for_until_it_ends(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracking, "WAIT", 100.0)
+    monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 100.0)
     later = f"; the rest, once: skg-bench export mood {run.path}"
     reports, seconds = lines([Mood("well"), Mood("refuses"), Mood("dies"), Mood("floods")], run)
     assert reports == [
@@ -77,7 +77,7 @@ def test_a_place_that_hangs_costs_a_run_less_than_five_seconds(run: Run) -> None
 
 
 def test_a_place_of_this_machine_is_not_ended_while_it_opens(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracking, "WAIT", 2.0)
+    monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 2.0)
     reports, _ = lines([Mood("opens slowly", reads=("page",), place="here"), Mood("hangs early")], run)
     assert (run.path / "opened").is_file()
     assert reports[0] == "mood: waiting until here is open; a new database takes some seconds"
@@ -129,7 +129,7 @@ def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(elsew
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(tracking, "WAIT", 60.0)  # a machine that is busy with other tests
+    monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 60.0)  # a machine that is busy with other tests
     words = ["run", *tiny, "tracker=both"]
     code, out, err = call(*words)
     assert (code, err) == (0, "")
@@ -163,18 +163,18 @@ def both(url: str) -> dict[str, Any]:
 
 def test_an_export_takes_settings_from_the_run_but_no_address(run: Run) -> None:
     there = with_tracker(run, both("http://127.0.0.1:9"))
-    (sink,) = tracking.chosen_sinks("opik", there, ["tracker.users=2"])
+    (sink,) = run_trackers.chosen_sinks("opik", there, ["tracker.users=2"])
     assert repr(sink) == "Opik(url=None, users=2, texts='hash')"
-    (sink,) = tracking.chosen_sinks("opik", there, ["tracker.url=http://127.0.0.1:8"])
+    (sink,) = run_trackers.chosen_sinks("opik", there, ["tracker.url=http://127.0.0.1:8"])
     assert repr(sink) == "Opik(url='http://127.0.0.1:8', users=3, texts='hash')"
-    assert list(map(repr, tracking.chosen_sinks("both", there, ["tracker.opik.url=http://127.0.0.1:8"]))) == [
+    assert list(map(repr, run_trackers.chosen_sinks("both", there, ["tracker.opik.url=http://127.0.0.1:8"]))) == [
         "MLflow(uri=None, page=False)", "Opik(url='http://127.0.0.1:8', users=3, texts='hash')",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("tracker", ["text", {"_target_": 3, "url": 4}, {"opik": None}])
 def test_an_export_of_a_run_with_a_strange_tracker_takes_nothing_from_it(run: Run, tracker: Any) -> None:
-    (sink,) = tracking.chosen_sinks("opik", with_tracker(run, tracker), [])
+    (sink,) = run_trackers.chosen_sinks("opik", with_tracker(run, tracker), [])
     assert repr(sink) == "Opik(url=None, users=1, texts=None)"
 
 

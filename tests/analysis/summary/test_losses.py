@@ -10,7 +10,7 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, events
-from skg_bench.analysis.summary.waterfall import CEILING, ORDER, Losses, losses
+from skg_bench.analysis.summary.losses import CEILING, ORDER, Losses, losses
 from skg_bench.core.types import CAUSES
 from skg_bench.runfolder.run import Run
 from tests.laws import world

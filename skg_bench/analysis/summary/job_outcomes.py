@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from skg_bench.analysis.summary.figures import digits
-from skg_bench.core.learning import RESULTS
+from skg_bench.core.learning_jobs import RESULTS
 from skg_bench.runfolder.run import Run
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.ace.book import AceBook, Era, InsightSkill, Mode
+from skg_bench.skillbook.ace.book import AceBook, CompatMode, Era, InsightSkill
 from skg_bench.skillbook.ace.changes import Change
 from skg_bench.skillbook.ace.checks import AceLimits, a_list, abridged, an_object
 from skg_bench.skillbook.ace.effective import effective
@@ -19,13 +19,13 @@ from skg_bench.skillbook.ace.failures import ERRORS, holds_garbage
 from skg_bench.skillbook.ace.operations import TAGS, TYPES, batch_of
 from skg_bench.skillbook.ace.strict import change_of
 from skg_bench.skillbook.conversion import between
+from skg_bench.skillbook.proposals.forbidden_words import flaw_of
 from skg_bench.skillbook.proposals.verdicts import Code, Limits, Refused, reason_of
-from skg_bench.skillbook.proposals.wording import flaw_of
 from skg_bench.skillbook.skillbook import Skill
 
 Batches = Literal["v1", "v2", "compat-v1", "compat-v09", "compat-v2"]  # strict, or as the published engine takes them
 _ERA: dict[str, Era] = {"v1": "v1", "v2": "v2", "compat-v1": "v1", "compat-v09": "v09", "compat-v2": "v2"}
-_MODE: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
+_MODE: dict[str, CompatMode] = {mode: mode for mode in get_args(CompatMode)}
 _SAID = ("section", "content", "issue", "insight")
 
 
@@ -164,7 +164,7 @@ def _texts(item: Any) -> list[str]:
 # --------------------------------------------------------------------------------------------------- as published
 
 
-def _as_published(items: Sequence[Any], book: AceBook, mode: Mode) -> tuple[Step, ...]:
+def _as_published(items: Sequence[Any], book: AceBook, mode: CompatMode) -> tuple[Step, ...]:
     steps: list[Step] = []
     failed = ""
     for number, item in enumerate(items, 1):
