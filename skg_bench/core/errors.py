@@ -34,7 +34,7 @@ class naming:  # noqa: N801  read as a word: with naming(component)
         self._component = component
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """No preparation."""
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """The fault, if it is one of a row, with the component's name."""
