@@ -5,7 +5,7 @@ One line a user, so that a change of results is a readable diff. It is json (FOR
     format, arm
     metrics: name -> {role, better, margin, share or beyond or floor}, see `rules`; a person edits them
     budget: how many margins may be lost since the anchor, and since the last release
-    world: part -> digest, see `world`; a run of another world is refused
+    world: part -> digest, see `panel_world`; a run of another world is refused
     made: {commit, dirty, versions, packages, overrides, config, compositions, data, code}   of the run, as in its
           manifest; packages: name -> {version, commit, dirty} of each that adds components
     digests: {events, and every column of the turn log}

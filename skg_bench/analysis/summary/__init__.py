@@ -1,4 +1,4 @@
-"""`summary.json` and `curves.csv` of a run; `content` says what they hold, `describe` computes them."""
+"""`summary.json` and `curves.csv` of a run; `document` says what they hold, `describe` computes them."""
 
 from skg_bench.analysis.summary.describe import csv, describe, read_summary, replace_text, write_summary
 from skg_bench.analysis.summary.document import Summary

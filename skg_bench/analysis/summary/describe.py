@@ -1,6 +1,6 @@
 """Computes `summary.json` and `curves.csv` of a run, which the page, the table of arms and the trackers read.
 
-`content.py` and `figures.py` say what `summary.json` holds. Of a replayed log, all that needs to know whether answers
+`document.py` and `figures.py` say what `summary.json` holds. Of a replayed log, all that needs to know whether answers
 were right is null, and waterfall and ceiling are empty. Where skills keep no answers, so is the
 ceiling, and sensitivity is that to the price of the mistake that the domain names.
 
