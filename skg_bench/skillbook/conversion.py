@@ -15,7 +15,7 @@ from types import MappingProxyType
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import AceBook, AceSkill, CounterSkill, Era, InsightSkill, PlainSkill
-from skg_bench.skillbook.ace.provenance import Provenance, trace_name
+from skg_bench.skillbook.ace.provenance import Provenance, named_trace
 from skg_bench.skillbook.ace.words import SECTIONS, section_of
 from skg_bench.skillbook.skillbook import Skill, Skillbook
 
@@ -111,7 +111,7 @@ def _provenance(skill: Skill, user: int | None) -> tuple[Provenance, ...]:
     """A record for each turn that the skill's words come from; the first one seeded it."""
     if user is None:
         return ()
-    names = [trace_name(_SYSTEM, f"u{user}-t{turn}") for turn in skill.sources]
+    names = [named_trace(_SYSTEM, f"u{user}-t{turn}") for turn in skill.sources]
     return tuple(
         Provenance(name.trace_uid, name.source_system, name.trace_id, relation="supporting" if nth else "seed")
         for nth, name in enumerate(names)

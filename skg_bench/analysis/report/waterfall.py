@@ -14,7 +14,7 @@ from skg_bench.analysis.summary.document import Summary, Waterfall
 from skg_bench.analysis.summary.figures import NO_FIGURE, Figure
 from skg_bench.analysis.summary.losses import ORDER
 
-Words = tuple[str, str]  # a label, and what it says
+Named = tuple[str, str]  # a label, and what it says
 _LEFT, _RIGHT, _ROW, _BAR, _FOOT = 118, 46, 21, 13, 24  # pixels
 LOSS_WORDS = {
     "novelty": ("Nothing to know", "A one-off, or no earlier answer that still holds: the LLM answered."),
@@ -66,7 +66,7 @@ def panels(summary: Summary, looks: Sequence[Look]) -> list[ArmLosses]:
     return [_panel(look, fallen[look.arm], summary, named) for look in looks if look.arm in fallen]
 
 
-def _panel(look: Look, fall: Waterfall, summary: Summary, named: Mapping[str, Words]) -> ArmLosses:
+def _panel(look: Look, fall: Waterfall, summary: Summary, named: Mapping[str, Named]) -> ArmLosses:
     losses, against = fall.losses, fall.differences or {}
     return ArmLosses(
         look,
@@ -81,7 +81,7 @@ def _mean(loss: Figure) -> float:
     return 0.0 if loss.mean is None else loss.mean
 
 
-def _row(words: Words, loss: Figure, against: Figure, turns: int) -> CauseRow:
+def _row(words: Named, loss: Figure, against: Figure, turns: int) -> CauseRow:
     label, says = words
     return CauseRow(
         label,
@@ -95,7 +95,7 @@ def _row(words: Words, loss: Figure, against: Figure, turns: int) -> CauseRow:
     )
 
 
-def waterfall_svg(look: Look, fall: Waterfall, named: Mapping[str, Words], best: str) -> str:
+def waterfall_svg(look: Look, fall: Waterfall, named: Mapping[str, Named], best: str) -> str:
     """The bars, with the 95 % interval for new requests at the end of each. A bar below 0 goes to the right."""
     losses, ceiling = fall.losses, fall.ceiling
     levels = [ceiling]

@@ -13,7 +13,7 @@ from skg_bench.core.foreign import json_of, plain
 from skg_bench.skillbook.ace.book import AceBook, CompatMode, Era
 from skg_bench.skillbook.ace.checks import AceLimits
 from skg_bench.skillbook.ace.engine import apply_as_published
-from skg_bench.skillbook.ace.failures import AceFailure
+from skg_bench.skillbook.ace.engine_failures import AceFailure
 from skg_bench.skillbook.ace.strict import strict
 
 _TELLS: dict[Era, set[str]] = {  # fields that no other format has

@@ -16,9 +16,9 @@ from skg_bench.skillbook.ace.provenance import (
     fingerprint,
     merged_provenance,
     name_of,
+    named_trace,
     old_id,
     text_or_none,
-    trace_name,
 )
 
 IDENTITY_KEYS = ("ace.trace_identity", "trace_identity")
@@ -171,11 +171,11 @@ def _name(trace: Any, system: str) -> TraceName:
             return name_of(trace)
         question, identity = text_or_none(trace.get("question")), old_id(trace)
         if identity is not None:
-            return trace_name(system, identity, text_or_none(trace.get("display_name")) or question or identity)
+            return named_trace(system, identity, text_or_none(trace.get("display_name")) or question or identity)
         print_of = fingerprint(trace)
-        return trace_name(system, print_of, question or print_of)
+        return named_trace(system, print_of, question or print_of)
     print_of = fingerprint(trace)
-    return trace_name(system, print_of, print_of)
+    return named_trace(system, print_of, print_of)
 
 
 def _question(trace: Any) -> str | None:

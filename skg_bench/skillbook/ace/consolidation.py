@@ -6,7 +6,7 @@ from typing import Any
 
 from skg_bench.skillbook.ace.book import AceBook, KeepDecision
 from skg_bench.skillbook.ace.draft import Draft
-from skg_bench.skillbook.ace.failures import ERRORS, AceFailure, holds_garbage
+from skg_bench.skillbook.ace.engine_failures import ERRORS, AceFailure, holds_garbage
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "MERGE": {"source_ids": [], "merged_content": "", "keep_id": "", "reasoning": ""},

@@ -11,7 +11,7 @@ from skg_bench.skillbook.ace.book import COUNTERS, SKILL_OF, AceBook, AceSkill, 
 from skg_bench.skillbook.ace.changes import SETTABLE, SOURCES, Change, ChangeType
 from skg_bench.skillbook.ace.draft import Draft
 from skg_bench.skillbook.ace.engine import check_era, perform
-from skg_bench.skillbook.ace.failures import ERRORS, holds_garbage
+from skg_bench.skillbook.ace.engine_failures import ERRORS, holds_garbage
 from skg_bench.skillbook.ace.operations import AceOperation, batch_of, printed_batch
 from skg_bench.skillbook.ace.provenance import Provenance
 

@@ -11,7 +11,7 @@ from typing import Any
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import AceBook, CompatMode, CounterSkill, Era, InsightSkill, PlainSkill, era_of
 from skg_bench.skillbook.ace.draft import Draft
-from skg_bench.skillbook.ace.failures import ERRORS, AceFailure, holds_garbage
+from skg_bench.skillbook.ace.engine_failures import ERRORS, AceFailure, holds_garbage
 from skg_bench.skillbook.ace.operations import TAGS, AceBatch, AceOperation, batch_of, printed_batch
 from skg_bench.skillbook.ace.provenance import merged_provenance, sources_of, text_or_none
 from skg_bench.skillbook.ace.words import SECTIONS, keywords_of, required, section_of

@@ -51,7 +51,7 @@ def text_or_none(value: Any) -> str | None:
     return None if value is None else str(value).strip() or None
 
 
-def trace_name(source_system: str, trace_id: str, shown: str | None = None, trace_uid: str | None = None) -> TraceName:
+def named_trace(source_system: str, trace_id: str, shown: str | None = None, trace_uid: str | None = None) -> TraceName:
     """A trace's name, with the defaults of the packages."""
     system, identity = source_system.strip() or "local", trace_id.strip()
     return TraceName(trace_uid or f"{system}:{identity}", system, identity, text_or_none(shown))
@@ -82,7 +82,7 @@ def name_of(payload: Mapping[str, Any]) -> TraceName:
     if identity is None:
         identity = older if older is not None else fingerprint(dict(payload))
     system = "legacy" if system is None else system
-    return trace_name(system, identity, text_or_none(payload.get("display_name")) or older or identity, uid)
+    return named_trace(system, identity, text_or_none(payload.get("display_name")) or older or identity, uid)
 
 
 def provenance_of(payload: Mapping[str, Any]) -> Provenance:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from skg_bench.skillbook.ace.book import AceBook, Vector
 from skg_bench.skillbook.ace.draft import Draft
 from skg_bench.skillbook.ace.engine import add_insight, perform
-from skg_bench.skillbook.ace.failures import ERRORS, AceFailure, holds_garbage
+from skg_bench.skillbook.ace.engine_failures import ERRORS, AceFailure, holds_garbage
 from skg_bench.skillbook.ace.operations import AceOperation, printed_batch
 
 Upkept = tuple[AceBook, AceFailure | None]  # after a failure, the book as far as the work came

@@ -15,7 +15,7 @@ from skg_bench.skillbook.ace.changes import Change
 from skg_bench.skillbook.ace.checks import AceLimits, a_list, abridged, an_object
 from skg_bench.skillbook.ace.effective import effective
 from skg_bench.skillbook.ace.engine import apply_as_published
-from skg_bench.skillbook.ace.failures import ERRORS, holds_garbage
+from skg_bench.skillbook.ace.engine_failures import ERRORS, holds_garbage
 from skg_bench.skillbook.ace.operations import TAGS, TYPES, batch_of
 from skg_bench.skillbook.ace.strict import change_of
 from skg_bench.skillbook.conversion import between

@@ -10,7 +10,7 @@ from skg_bench.skillbook.ace.attach import attach, reflection_of
 from skg_bench.skillbook.ace.book import AceBook, CompatMode, Era, dumps, to_dict
 from skg_bench.skillbook.ace.consolidation import consolidate
 from skg_bench.skillbook.ace.engine import apply_as_published, apply_operations
-from skg_bench.skillbook.ace.failures import ERRORS, AceFailure
+from skg_bench.skillbook.ace.engine_failures import ERRORS, AceFailure
 from skg_bench.skillbook.ace.loading import published_loads
 from skg_bench.skillbook.ace.operations import batch_json, batch_of, built, operation_of, to_json
 from skg_bench.skillbook.ace.similarity import THRESHOLD, retrieve, similar_pairs

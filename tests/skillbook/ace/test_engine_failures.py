@@ -9,7 +9,7 @@ from skg_bench.skillbook.ace.consolidation import consolidate
 from skg_bench.skillbook.ace.draft import Draft
 from skg_bench.skillbook.ace.effective import effective
 from skg_bench.skillbook.ace.engine import apply_as_published
-from skg_bench.skillbook.ace.failures import ERRORS, holds_garbage
+from skg_bench.skillbook.ace.engine_failures import ERRORS, holds_garbage
 from skg_bench.skillbook.ace.upkeep import soft_remove
 from skg_bench.skillbook.proposals.parsing import steps_of
 from tests.skillbook.ace.play import MODES, NOW, Player
