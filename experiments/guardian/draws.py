@@ -53,7 +53,7 @@ class Drawn:
 
     @property
     def evidence(self) -> Evidence:
-        """For findings."""
+        """Evidence for findings."""
         draws = len(self.table)
         weeks = round(self.study.triggers / self.study.world.triggers_per_week)
         users = self.study.users * draws
@@ -70,7 +70,7 @@ def drawn(
     file: Path = PRIOR,
     more: More | None = None,
 ) -> Drawn:
-    """What an experiment's command asks for: the options above, in their order; `more` lives are measured beside.
+    """Draws that an experiment's command asks for: its options, in their order; `more` lives are measured beside.
 
     Raises UsageError.
     """
@@ -139,7 +139,7 @@ def _setup(whole: Study, measure: Measure) -> DrawSetup:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a process needs to make draws."""
+    """Input of a process that makes draws."""
 
     study: Study
     measure: Measure

@@ -49,7 +49,7 @@ class FindingRecipe:
 
 
 def recipes() -> dict[str, FindingRecipe]:
-    """By experiment, in the order of the file.
+    """Recipes by experiment, in the order of the file.
 
     Raises UsageError.
     """

@@ -17,7 +17,7 @@ _FORM = ("skg_bench.analysis.comparison.claims", "skg_bench.analysis.comparison.
 
 
 def refusals(folder: Path) -> dict[str, str]:
-    """By experiment, why `skg-bench claims` does not count its file; empty where it does.
+    """Reasons by experiment not to count its file in `skg-bench claims`; empty where it counts.
 
     Raises UsageError for a file that is no file of findings.
     """
@@ -26,7 +26,7 @@ def refusals(folder: Path) -> dict[str, str]:
 
 
 def refusal(file: FindingsFile) -> str:
-    """Why a file does not count; empty: it does. What a small run decides now is not looked at: `claims --check`."""
+    """Reason not to count a file; empty: it counts. `claims --check` also looks at what a small run decides now."""
     if file.dirty:
         return "it was made from code that is in no commit"
     if not (file.made.analysis and file.made.decisions and file.made.sources):

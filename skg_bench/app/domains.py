@@ -39,7 +39,7 @@ def check_domain(domain: Domain) -> None:
 
 
 def _named(domain: Domain, telling: Telling) -> Iterator[tuple[str, Collection[str], Collection[str]]]:
-    """What the words of a domain name, and what they may name."""
+    """Names that the words of a domain use, by kind, each with the names that are valid."""
     shared = metrics(_FREE)
     counted = telling.counted
     answers = COUNTS if domain.answers else [name for name in COUNTS if name not in ("rated", "ok")]

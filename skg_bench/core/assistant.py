@@ -1,4 +1,4 @@
-"""What answers and learns, seen from the engine: the Protocol of assistants, and the values that cross it.
+"""The Protocol of assistants, which answer and learn, and the values that cross it.
 
 An assistant answers the messages of B users at once and learns from what they say. The engine keeps the clock, the
 world, the logs and the order of a turn; everything else is the assistant's. Arrays carry the user axis first.
@@ -33,7 +33,7 @@ Worth = Callable[[U64], F64]
 
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
-    """What a turn is really about: for oracles, and for the log."""
+    """Truth about a turn: for oracles, and for the log."""
 
     judge: Judge
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
@@ -53,7 +53,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What users say at one turn, as an assistant may see it, `[B]` each. Row i is the same user at every turn."""
+    """Messages of users at one turn, as an assistant may see them, `[B]` each. Row i is the same user at every turn."""
 
     turn: int  # how many messages each of them sent before
     number: I32  # of the event; differs from `turn` where events were permuted or left out
@@ -80,7 +80,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is done for the users, `[B]` each.
+    """Decisions for the users, `[B]` each.
 
     Each is served in one of four ways: the arm's model answers (`FALLBACK`), an earlier answer is given again
     (`STORED`), the model answers with the skill in its prompt that this answer belongs to (`PROMPTED`), or the skill
@@ -108,7 +108,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What came of a reply, `[B]` each."""
+    """Consequences of a reply, `[B]` each."""
 
     message: Message
     reply: Reply
@@ -148,7 +148,7 @@ class Assistant(Protocol[S]):
         ...
 
     def answer(self, query: Message, state: S) -> tuple[S, Reply]:
-        """What is done for the users at this turn."""
+        """The reply to the users at this turn."""
         ...
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: S) -> S:
@@ -161,7 +161,7 @@ class Assistant(Protocol[S]):
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """When and after what a batch was applied, and what came of it."""
+    """Time of a batch, the skill before it, and the books after it."""
 
     time: I64  # [B]
     last_skill: I32  # [B] the skill of the turn before
@@ -177,35 +177,35 @@ class Ensemble(Assistant[S], Protocol[S]):
 
     @property
     def reasons(self) -> Sequence[str]:
-        """Why operations are made; `Batch.reason` gives indices into it."""
+        """Reasons for operations; `Batch.reason` gives indices into it."""
         ...
 
     def explain(self, truth: GroundTruth, state: S) -> I32:
-        """After `answer`: codes in CAUSES `[B]`, -1: not known. For the log alone."""
+        """Codes in CAUSES `[B]`, -1: not known; called after `answer`, for the log alone."""
         ...
 
     def best(self, truth: GroundTruth, state: S) -> F64 | None:
-        """After `answer`: the largest expected worth `[B]` of what the assistant could have said, without a skill
-        included; None: skills keep answers, or it has no skillbook. For the log alone.
+        """Largest expected worth `[B]` of what the assistant could have said, without a skill included; None: skills
+        keep answers, or it has no skillbook. Called after `answer`, for the log alone.
         """
         ...
 
     def columns(self, state: S) -> LogColumns:
-        """After `learn`: columns of the turn log beyond those that every assistant has, or in their place."""
+        """Columns of the turn log beyond those of every assistant, or in their place; called after `learn`."""
         ...
 
     def updates(self, state: S) -> Sequence[tuple[int, Batch, Applied]]:
-        """After `learn`: the turn, the operations applied at it, and what came of them. At turn 0 those come first that
+        """Turn, operations applied at it, and what came of them; called after `learn`. At turn 0 those come first that
         skillbooks started with, at turns below 0.
         """
         ...
 
     def jobs(self, state: S) -> Jobs | None:
-        """After `learn`: the learning jobs that began at the turn, for what they cost."""
+        """Learning jobs that began at the turn, for what they cost; called after `learn`."""
         ...
 
     def ended(self, state: S) -> Sequence[tuple[Jobs, Course | None]]:
-        """After `learn`: the learning jobs that ended since the turn before; None: they took no time."""
+        """Learning jobs that ended since the turn before; None: they took no time. Called after `learn`."""
         ...
 
     def left(self, state: S, n: int) -> tuple[Jobs, Course] | None:
@@ -249,11 +249,11 @@ class Stackable(Protocol):
         ...
 
     def unlogged(self) -> str | None:
-        """Why a replayed log cannot serve it, after `arm NAME`; None: it can."""
+        """Reason why a replayed log cannot serve it, to follow the words `arm NAME`; None: it can."""
         ...
 
     def unread(self, world: ReadingWorld[Any]) -> str | None:
-        """Why it cannot be used in a world that reads what skills say, after `arm NAME`; None: it can."""
+        """Reason why a world that reads what skills say cannot use it, to follow `arm NAME`; None: it can."""
         ...
 
     def alike(self, arm: Any, other: Any) -> bool:

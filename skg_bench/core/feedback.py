@@ -29,7 +29,7 @@ WORTH: Mapping[int, F64] = {RATING: np.array([1.0, 0.5, 0.0]), AGREES: np.array(
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What users say of a turn, or what can be seen of it, flat over n: of each kind at most one row a user."""
+    """Feedback on a turn, said or observed, flat over n: of each kind at most one row a user."""
 
     row: I64  # [n] row of the user
     kind: I32  # [n] index into KINDS
@@ -37,11 +37,11 @@ class Feedback:
     delay: I64  # [n] seconds until it is known, 0: with the turn
 
     def rows(self, which: I64 | Bool) -> "Feedback":
-        """These rows only."""
+        """Selection of these rows."""
         return Feedback(self.row[which], self.kind[which], self.value[which], self.delay[which])
 
     def of_kind(self, kind: int, n: int) -> I32:
-        """What each of `n` users says of this kind with the turn, -1: nothing."""
+        """Values of this kind that `n` users give with the turn, -1: none."""
         values = np.full(n, -1, np.int32)
         at = (self.kind == kind) & (self.delay == 0)
         values[self.row[at]] = self.value[at]
@@ -59,7 +59,7 @@ class KnownFeedback:
     skill: I32  # [n] the skill that answered at that turn (`Reply.skill`), -1: the LLM, or an assistant without skills
 
     def rows(self, which: I64 | Bool) -> "KnownFeedback":
-        """These rows only."""
+        """Selection of these rows."""
         return KnownFeedback(*(getattr(self, f.name)[which] for f in fields(self)))
 
     def ratings(self, before: int) -> "KnownFeedback":

@@ -36,7 +36,7 @@ S = TypeVar("S")  # what users remember: a state as that of a component, see cor
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What users bring at one turn, and what is really meant; `[B]` each. No arm sees this."""
+    """Requests of users at one turn, and what is really meant; `[B]` each. No arm sees this."""
 
     number: I32  # the event's own number, in the key of its draws: it stays when events move or are left out
     time: I64
@@ -50,7 +50,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What the events of a table are really about."""
+    """Truth about the events of a table."""
 
     type: I32  # [B, T]
     intent: I32  # [B, T]
@@ -70,7 +70,7 @@ class Events:
     truth: Truth
 
     def rows(self, rows: I64) -> "Events":
-        """These users only, padded no longer than they need."""
+        """Events of these users, padded no longer than they need."""
         width = int(self.n[rows].max(initial=0))
         t = self.truth
         truth = Truth(t.type[rows, :width], t.intent[rows, :width], t.answerable[rows, :width], t.used_up[rows, :width])
@@ -78,7 +78,7 @@ class Events:
         return Events(self.user[rows], self.n[rows], number, time, text, truth)
 
     def at(self, turn: int, local: I64 | None = None) -> Event:
-        """Those of one turn; their padding for users who have fewer. `local` `[B]`; None: `time`."""
+        """Events of one turn; padding for users who have fewer. `local` `[B]`; None: `time`."""
         truth, time = self.truth, self.time[:, turn].copy()  # side by side in memory, they are read faster
         return Event(
             self.number[:, turn].copy(), time, time if local is None else local, self.text[:, turn].copy(),
@@ -92,7 +92,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What the world alone knows of the answers of each row, `[B, W]` each. `mint` writes into the arrays."""
+    """Knowledge of the world alone about the answers of each row, `[B, W]` each. `mint` writes into the arrays."""
 
     type: I32  # request type that it was given to, -1: a one-off
     text: I32  # text id of the message that it was given to
@@ -109,7 +109,7 @@ class Ledger:
 
     @staticmethod
     def of(events: Events) -> "Ledger":
-        """Of answers to all events of a table, none of them right."""
+        """Ledger of answers to all events of a table, none of them right."""
         ledger = Ledger.blank(len(events.n), int(events.number.max(initial=0)) + 1)
         row, turn = np.nonzero(np.arange(events.number.shape[1])[None] < events.n[:, None])
         number = events.number[row, turn]
@@ -173,7 +173,7 @@ def _parts(state: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What was done for the users, `[B]` each."""
+    """Decisions for the users as the world needs them, `[B]` each."""
 
     how: I32  # FALLBACK, STORED, PROMPTED or PROCEDURE
     answer: I32  # handle of the answer that the skill stores, or was made of; -1: no skill was served
@@ -186,20 +186,20 @@ class Served:
 
 
 def hit_mask(how: I32) -> Bool:
-    """Where a skill answered: not where nothing came back from a procedure."""
+    """Mask of turns that a skill answered: not those where nothing came back from a procedure."""
     served: Bool = (how == STORED) | (how == PROMPTED) | (how == PROCEDURE)
     return served
 
 
 def calls(how: I32) -> Bool:
-    """Where the model was called."""
+    """Mask of turns at which the model was called."""
     called: Bool = (how != STORED) & (how != PROCEDURE) & (how != SILENT)
     return called
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What came of the procedures of a turn, `[B]` each; anything where none was run."""
+    """Results of the procedures of a turn, `[B]` each; any value where none was run."""
 
     failed: Bool  # nothing came back, so that the model was called after it
     cause: I32  # index into CAUSES (core/types.py): `slot` or `tool`; -1: it did what it should
@@ -209,7 +209,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came of it, `[B]` each, and what users say of it."""
+    """Quality of the answers, `[B]` each, and what users say of them."""
 
     quality: I32
     answer: I32  # handle of the answer that was given
@@ -246,7 +246,7 @@ class Draws:
 
 
 class World(Protocol[S]):
-    """Who the users are: their events, what is right, and how they react. Its config group is `simulator`.
+    """The users: their events, what is right, and how they react. Its config group is `simulator`.
 
     `S` is what users remember, with one `Ledger` in it, to which answers are added in place; `respond` and `offer` may
     write into the other arrays too.
@@ -294,15 +294,15 @@ class World(Protocol[S]):
         ...
 
     def begin(self, seed: int, users: I32, weeks: int) -> S:
-        """What these users remember before their first turn; a pure function of (seed, user, weeks)."""
+        """Memory of these users before their first turn; a pure function of (seed, user, weeks)."""
         ...
 
     def events(self, state: S, turn: int) -> Event:
-        """What the users bring at their turn `turn`; anything for those who have fewer turns."""
+        """Events of the users at their turn `turn`; any values for those who have fewer turns."""
         ...
 
     def respond(self, state: S, event: Event, served: Served, draws: Draws) -> tuple[S, Response]:
-        """What comes of the answers given; the answers of models are minted."""
+        """Consequences of the answers given; the answers of models are minted."""
         ...
 
     def offer(self, state: S, event: Event, offers: Bool, draws: Draws) -> tuple[S, Reaction]:
@@ -337,7 +337,7 @@ class ReadingWorld(World[S], Protocol[S]):
         ...
 
     def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
-        """What skills that say this are really about, `[n]`: a kind; and is it well made?"""
+        """Kinds that skills with these contents are really about, `[n]`, and a mask of those well made."""
         ...
 
     def worth(self, state: S, event: Any, about: I32, sound: Bool) -> F64:

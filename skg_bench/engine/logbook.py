@@ -26,7 +26,7 @@ _HELD: Mapping[str, type[np.generic]] = {"words": np.int32, "bool": np.bool_, "i
 
 
 class TurnWriter(Protocol):
-    """Where a step writes."""
+    """Writer of a step."""
 
     def turn(self, t: int, **values: np.ndarray) -> None: ...
 
@@ -145,7 +145,7 @@ class Logbook:
         )  # fmt: skip
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
-        """What was said of turn `t`; `time` of the turn and `skill` that answered are of all rows, `[B]`."""
+        """Write feedback on turn `t`; `time` of the turn and `skill` that answered are of all rows, `[B]`."""
         row, f = feedback.row, feedback
         self.feedbacks.append(
             {"row": row, "turn": np.full(len(row), t, np.int32), "time": time[row], "known_at": time[row] + f.delay,
@@ -302,7 +302,7 @@ def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _own(flat: dict[str, np.ndarray], arm: int, n_arms: int) -> list[dict[str, np.ndarray]]:
-    """What belongs to one arm of a stack."""
+    """Rows of one arm of a stack."""
     if not flat:
         return []
     mask = flat["row"] % n_arms == arm

@@ -1,4 +1,4 @@
-"""What skills are really about where the world reads what they say: each text once in a process."""
+"""Kinds that skills are really about, where the world reads what they say: each text once in a process."""
 
 from functools import partial
 from typing import Any

@@ -61,7 +61,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the turns of a cohort are made of."""
+    """Parts that all turns of a cohort share."""
 
     world: World[Any]
     similarity: Similarity
@@ -82,7 +82,7 @@ class Scene:
 
 @dataclass(slots=True)
 class CohortState:
-    """What is remembered of a cohort from turn to turn."""
+    """Memory of a cohort from turn to turn."""
 
     arm: Arm  # that is in force: its model answers
     users: Any  # what the users themselves remember: the world's
@@ -113,7 +113,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of the decisions, `[B]` each."""
+    """Consequences of the decisions, `[B]` each."""
 
     reply: Reply
     how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED or SILENT
@@ -124,7 +124,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What users said of a turn, `[B]` each."""
+    """Feedback and offers of a turn, `[B]` each."""
 
     rating: I32  # as known with the turn, -1: none
     offer: I32  # code in OFFERS, -1: none was made
@@ -173,7 +173,7 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
 
 
 def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
-    """What the world brings, and what the assistant sees of it."""
+    """The turn that the world brings, with what the assistant sees of it."""
     if n_rows < len(state.time):
         state.users = first(state.users, n_rows)
     event, texts = scene.world.events(state.users, t), scene.texts
@@ -200,20 +200,20 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
 
 
 def decide(scene: Scene, state: CohortState, turn: Turn) -> Reply:
-    """What the assistant does for the users."""
+    """The reply of the assistant."""
     state.memory, reply = scene.assistant.answer(turn.message, state.memory)
     return reply
 
 
 def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
-    """Why no right skill answers; -1 where a log is replayed, as nobody knows, and where skills are no answers."""
+    """Causes why no right skill answers; -1 where a log is replayed (nobody knows) and where skills are no answers."""
     if replay_of(scene.world) is not None or scene.reading is not None:
         return np.full(len(turn.event.text), -1, np.int32)
     return scene.assistant.explain(turn.truth, state.memory)
 
 
 def _of_execution(cause: I32, execution: Execution | None) -> I32:
-    """Where a right skill was served, and failed: why."""
+    """Causes, with those of procedures: a right skill was served, and failed."""
     if execution is None:
         return cause
     return np.where((cause == _NONE) & (execution.cause >= 0), execution.cause, cause).astype(np.int32)
@@ -223,7 +223,7 @@ def _of_execution(cause: I32, execution: Execution | None) -> I32:
 
 
 def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
-    """What is served, what it costs, and what comes of it."""
+    """Serve the replies; returns what they cost and what comes of them."""
     _check_reply(scene, state, turn, reply)
     llm, (how, known, unjudged) = state.arm.llm, _resolved(state, turn, reply)
     ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
@@ -302,8 +302,8 @@ def _resolved(state: CohortState, turn: Turn, reply: Reply) -> tuple[I32, I32, B
 
 
 def _without_judgement(response: Response, which: Bool) -> Response:
-    """What came of answers, where `which` are words that nobody can judge: nobody rates them, and the model gave no
-    answer.
+    """Response with no judgement where `which` are words that nobody can judge: nobody rates them, and the model
+    gave no answer.
     """
     quality, answer = (
         np.where(which, none, column).astype(np.int32)
@@ -344,7 +344,7 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 
 
 def _unserved(response: Response) -> Bool | None:
-    """Where no skill served after all; None: nowhere."""
+    """Mask of turns at which no skill served after all; None: no turn."""
     if response.silent is not None:
         return response.silent
     return None if response.execution is None else response.execution.failed

@@ -100,7 +100,7 @@ class Comparison:
         return printable("\n".join((wrapped(self._caption, 80), text_table(*brief), "all metrics: to_pandas()")))
 
     def _repr_html_(self) -> str:
-        """For a notebook: the table of `skg-bench compare`."""
+        """Table of `skg-bench compare`, for a notebook."""
         return html_table(self._caption, headings(self), cells(self))
 
     @property
@@ -180,7 +180,7 @@ def _rows(
     margins: Mapping[str, float],
     about: Words,
 ) -> tuple[ComparisonRow, ...]:
-    """By arm, then by metric; the same resamples for all of them."""
+    """Rows by arm, then by metric; the same resamples for all of them."""
     if not tested:
         return ()
     boot = cluster_bootstrap(np.stack([pair.each[name] for pair in tested for name in shown], axis=1), SEED)
@@ -232,7 +232,7 @@ def _record(row: ComparisonRow) -> dict[str, Any]:
 
 
 def headings(comparison: Comparison) -> list[str]:
-    """Of the columns of `cells`."""
+    """Headings of the columns of `cells`."""
     name = {"holm": "Holm", "bh": "BH", "by": "BY"}[comparison.correction]
     return [heading.format(correction=name) for heading in HEADINGS]
 
@@ -262,7 +262,7 @@ PAYS_HEADINGS = ("arm", "right per hit", "pays from", "right beyond that", "new 
 
 
 def pays(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Of each arm with hits, under PAYS_HEADINGS: how many are right, and from how many on hits pay (`break_even`)."""
+    """Table under PAYS_HEADINGS, a row for each arm with hits: how many are right, and from how many on hits pay."""
     table: list[tuple[str, ...]] = []
     for arm, figures in comparison.break_even.items():
         low, high = figures.margin_interval
@@ -276,7 +276,7 @@ def pays(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def carried(row: ComparisonRow) -> str:
-    """On how many intents a difference rests, what is too few, and what a small verdict exaggerates; may be empty."""
+    """Cautions on a difference: few intents, or a verdict that exaggerates its size; may be empty."""
     d = row.difference
     if not row.largest:
         return ""

@@ -27,7 +27,7 @@ Endings = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> 
 
 
 def endings(run: Run, users: Sequence[int]) -> Endings:
-    """What these users did at their turns in every arm."""
+    """Actions of these users at their turns, by arm."""
     (panel,) = run.telling.turn
     return {arm: columns_by_user(run.turns(arm, [panel.did], users)) for arm in run.arms}
 
@@ -42,7 +42,7 @@ class Levels:
 
     @classmethod
     def of(cls, run: Run, panel: TurnPanel) -> "Levels":
-        """Those of a run's domain.
+        """Levels in a run's domain.
 
         Raises UsageError for a panel of a column or a kind of feedback that there is not.
         """

@@ -14,7 +14,7 @@ from skg_bench.assistant.pipeline.applying import apply_batch
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN, Conflicting, Settled
 from skg_bench.assistant.pipeline.learning_time import LearningTime, job_keys
 from skg_bench.assistant.pipeline.stack_memory import PipelineState
-from skg_bench.assistant.pipeline.under_way import BegunJobs, Ending, TurnJobs, UnderWay
+from skg_bench.assistant.pipeline.under_way import BegunJobs, EndedJobs, TurnJobs, UnderWay
 from skg_bench.core.assistant import Applied, Message
 from skg_bench.core.batch import ADD, NO_OPERATIONS, TAG, TAKEN_BACK, Batch, joined, nth, part
 from skg_bench.core.content import Content, Contents
@@ -54,7 +54,7 @@ class InTime:
             self._write(ending)
         self._jobs.forget()
 
-    def _write(self, ending: Ending) -> None:
+    def _write(self, ending: EndedJobs) -> None:
         jobs, ops = ending.jobs, ending.ops
         met = (self._jobs.writes[jobs.row] > jobs.writes).nonzero()[0]
         counts = {name: np.zeros(len(jobs.row), np.int32) for name in COURSE_COUNTS}
@@ -73,7 +73,7 @@ class InTime:
             self._jobs.wrote(joined(undone, made), np.concatenate([was_before, was]), undoes)
         self._tell(ending, counts, dropped)
 
-    def _settle(self, ending: Ending, met: I64, counts: dict[str, I32]) -> tuple[Batch, Batch]:
+    def _settle(self, ending: EndedJobs, met: I64, counts: dict[str, I32]) -> tuple[Batch, Batch]:
         """The operations of all, those of jobs `met` as the rule has them, and what is undone before."""
         jobs, state = ending.jobs, self._state
         kept, undone = [part(ending.ops, ~np.isin(ending.job, met))], [NO_OPERATIONS]
@@ -108,7 +108,7 @@ class InTime:
         np.add.at(self._turn.added, made.row[made.op == ADD], 1)
         return made, was
 
-    def _tell(self, ending: Ending, counts: dict[str, I32], dropped: I32) -> None:
+    def _tell(self, ending: EndedJobs, counts: dict[str, I32], dropped: I32) -> None:
         reports, by = ending.reports, ending.reporter
         if not len(by):
             return

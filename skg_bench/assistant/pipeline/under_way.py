@@ -47,7 +47,7 @@ class TurnJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class EndedJobs:
     """Jobs that end now, at most one a user, with their operations and what is logged of them."""
 
     jobs: BegunJobs
@@ -100,7 +100,7 @@ class UnderWay:
         self._reporter = np.concatenate([self._reporter, number[reports.row]])
         self.last_end[jobs.row] = np.maximum(self.last_end[jobs.row], jobs.end)
 
-    def due(self, limit: I64) -> Ending | None:
+    def due(self, limit: I64) -> EndedJobs | None:
         """First job of each user that ends by `limit` `[B, ms]`; None: nobody has one."""
         jobs = self.jobs
         if not len(jobs.row):
@@ -111,7 +111,7 @@ class UnderWay:
         order = at[np.lexsort((self._number[at], jobs.end[at], jobs.row[at]))]
         return self._taken(order[np.unique(jobs.row[order], return_index=True)[1]])
 
-    def of_rows(self, n: int) -> list[Ending]:
+    def of_rows(self, n: int) -> list[EndedJobs]:
         """All jobs of the rows from `n` on, which are over."""
         endings = []
         while len(at := (self.jobs.row >= n).nonzero()[0]):
@@ -158,7 +158,7 @@ class UnderWay:
             rows = set(self.jobs.row.tolist())
             self._written = {row: written for row, written in self._written.items() if row in rows}
 
-    def _taken(self, at: I64) -> Ending:
+    def _taken(self, at: I64) -> EndedJobs:
         """The jobs at these places, which are no longer under way."""
         taken, numbers = self.jobs.rows(at), self._number[at]
         order = np.argsort(numbers)
@@ -179,4 +179,4 @@ class UnderWay:
         stay = np.ones(len(self._number), np.bool_)
         stay[at] = False
         self.jobs, self._number = self.jobs.rows(stay), self._number[stay]
-        return Ending(taken, ending_ops, ending_job, reports, reporter)
+        return EndedJobs(taken, ending_ops, ending_job, reports, reporter)

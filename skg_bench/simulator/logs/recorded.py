@@ -44,6 +44,7 @@ from skg_bench.core.world import (
 )
 from skg_bench.runfolder.encoding import encoded
 from skg_bench.simulator.answers.skill_names import distinct
+from skg_bench.simulator.logs import recorded_rows
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, hashed, holds_tables, is_dataset
 from skg_bench.simulator.logs.recorded_agentropy import agentropy_turns, assumed
 from skg_bench.simulator.logs.recorded_assumptions import assumptions
@@ -52,15 +53,7 @@ from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_datasets import dataset
 from skg_bench.simulator.logs.recorded_dialogues import ASSUMES, invented, sgd, uss
 from skg_bench.simulator.logs.recorded_log import LogReading, RecordedLog, assemble
-from skg_bench.simulator.logs.recorded_rows import (
-    INVENTED,
-    LOG_SUFFIXES,
-    TURN_FIELDS,
-    LeftOut,
-    check_suffix,
-    mapped_columns,
-    turns_of_table,
-)
+from skg_bench.simulator.logs.recorded_rows import INVENTED, TURN_FIELDS, LeftOut, check_suffix
 from skg_bench.simulator.logs.recorded_size import log_size
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
@@ -177,10 +170,10 @@ class Recorded:
 
     def _table(self, path: Path, out: LeftOut) -> LogColumns:
         check_suffix(path)
-        wanted = mapped_columns(path, self.columns)
+        wanted = recorded_rows.mapped_columns(path, self.columns)
         log_size(path).check(self.most_rows)
         if path.suffix not in TEXT_TABLES:
-            return LogColumns.of(turns_of_table(path, wanted, out, self.most_rows), out)
+            return LogColumns.of(recorded_rows.turns_of_table(path, wanted, out, self.most_rows), out)
         names = list(wanted.values())
         file = CsvFile.open(path, names, self.encoding, self.separator, most=self.most_rows)
         return file.columns(wanted, out)
@@ -192,7 +185,12 @@ class Recorded:
         Raises UsageError for a file that cannot be opened, or has more rows than are read.
         """
         path = Path(self.path or "")
-        if self.format != "table" or path.suffix not in LOG_SUFFIXES or not path.exists() or path.is_dir():
+        if (
+            self.format != "table"
+            or path.suffix not in recorded_rows.LOG_SUFFIXES
+            or not path.exists()
+            or path.is_dir()
+        ):
             return None
         size = log_size(path)
         size.check(self.most_rows)
@@ -393,8 +391,7 @@ class Recorded:
         stored = self.judge(state, event, np.arange(len(at)), served.answer)
         quality = np.where(called, np.where(prompted & (stored == WRONG), WRONG, fresh), stored).astype(np.int32)
         state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
-        rating = np.where(quality == AS_LOGGED, self._log.rating[at], -1)
-        feedback = feedback_rows(RATING, rating, self._log.delay[at])
+        feedback = feedback_rows(RATING, np.where(quality == AS_LOGGED, self._log.rating[at], -1), self._log.delay[at])
         return state, Response(quality, np.where(called, event.number, served.answer), feedback)
 
     def merge(self, state: Readers, event: Event, row: I64, earlier: I32, draws: Draws) -> Readers:
