@@ -185,12 +185,7 @@ class Recorded:
         Raises UsageError for a file that cannot be opened, or has more rows than are read.
         """
         path = Path(self.path or "")
-        if (
-            self.format != "table"
-            or path.suffix not in recorded_rows.LOG_SUFFIXES
-            or not path.exists()
-            or path.is_dir()
-        ):
+        if self.format != "table" or path.suffix not in recorded_rows.LOG_SUFFIXES or not path.is_file():
             return None
         size = log_size(path)
         size.check(self.most_rows)
