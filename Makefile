@@ -34,7 +34,8 @@ FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/
   tests/llm/test_simulated.py tests/policy/test_policies.py tests/policy/test_softmax.py tests/policy/test_thompson.py \
   tests/reranker/test_linucb.py tests/reranker/test_mlp.py tests/reranker/test_rerankers.py tests/router \
   tests/simulator/advice tests/simulator/logs/test_recorded.py tests/simulator/test_order.py \
-  tests/simulator/test_stream.py tests/store/test_bad_days.py tests/tracker/test_events.py tests/tracker/test_trackers.py
+  tests/simulator/test_stream.py tests/store/test_bad_days.py tests/study/test_conditions.py tests/tracker/test_events.py \
+  tests/tracker/test_trackers.py
 
 test-fast: $(VENV)/.dev ## two minutes, between edits: some tests of each room; no laws, runs, commands, experiments
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not soak" $(FAST)
@@ -58,7 +59,7 @@ gate: $(VENV)/.dev ## did this change make the assistant worse? a fixed panel ag
 	$(BIN)/skg-bench run experiment=gate profile=gate out=runs/gate
 	$(BIN)/skg-bench gate --baseline data/gate/baseline.json runs/gate
 
-bench: $(VENV)/.dev ## the table of experiments/speed
+bench: $(VENV)/.dev ## the table of experiments/bench/speed
 	$(BIN)/skg-bench experiment speed
 
 # They bring thirty packages that nothing else here needs, so they get an environment of their own.
@@ -66,7 +67,7 @@ peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vec
 	$(BIN)/python -c 'from experiments.routing_quality.corpora import clinc150, read; read(clinc150())'
 	test -x runs/peers/venv/bin/python || $(BIN)/python -m venv runs/peers/venv
 	runs/peers/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
-	  --editable . --requirement experiments/speed/peers.txt
+	  --editable . --requirement experiments/bench/speed/peers.txt
 	runs/peers/venv/bin/python -m pytest -q tests/analysis/test_peers.py
 	runs/peers/venv/bin/skg-bench experiment speed/peers --write reports
 

@@ -6,26 +6,24 @@ import numpy as np
 import pandas as pd
 
 from experiments.counterfactual_proof.measure import BOOKS, PLAYED, SHAMS, measure, replayed
-from experiments.guardian import chart
-from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.study import PRIOR
-from experiments.guardian.verdicts import (
+from skg_bench.analysis.comparison.findings import Finding
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.core.grid import Bool
+from skg_bench.study import spreads
+from skg_bench.study.guardian.drawing import Drawn, draws_experiment
+from skg_bench.study.guardian.mass_verdicts import (
     Statement,
     above,
     below,
     better,
-    claims,
+    claims_table,
     finding,
     percent,
-    sensitivity,
-    signs,
+    sensitivity_words,
+    signs_table,
     spread,
 )
-from experiments.masses import Share
-from skg_bench.analysis.comparison.findings import Finding
-from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment
-from skg_bench.core.grid import Bool
+from skg_bench.study.masses import Share
 
 NAME = "counterfactual_proof"
 TITLE = "Does the same trigger end better after learning than before?"
@@ -87,7 +85,7 @@ PROOFS = {
 LIVED = {f"utility_{name}": f"{WORDS[name]} - frozen" for name in PLAYED if name != "frozen"}
 ACCEPTED = {f"acceptance_{name}": f"{WORDS[name]} - frozen" for name in PLAYED if name != "frozen"}
 HOW = (
-    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "Each draw: parameters from the [prior](../skg_bench/study/guardian/prior.yaml), 200 users with up to 60 triggers "
     "each, the same ones under every arm. The counterfactual: the same triggers with the book of trigger 30 and with "
     "the seed book; worth of what is said on average over luck, for a user without a mood, on triggers after the "
     "30th, of which the book has learned nothing. Better and worse: share of draws, with its 95 % interval (Wilson), "
@@ -160,7 +158,7 @@ def against_acceptance(table: pd.DataFrame) -> Table:
 def picture(table: pd.DataFrame) -> str:
     """Figure of what books are worth, and below it what was lived."""
 
-    def line(column: str) -> chart.Spread:
+    def line(column: str) -> spreads.Spread:
         low, middle, high = table[column].quantile([0.05, 0.5, 0.95]).tolist()
         return low, middle, high
 
@@ -171,7 +169,7 @@ def picture(table: pd.DataFrame) -> str:
         "Utility a trigger: book of trigger 30 less the seed book, same later triggers, no luck, no mood.",
         "A line for nine draws of ten, a dot at the median. Below: as lived, less frozen (variety alone gains there).",
     )
-    return chart.strips("How much more a book is worth after learning", how, rows)
+    return spreads.strips("How much more a book is worth after learning", how, rows)
 
 
 def findings(draws: Drawn) -> list[Finding]:
@@ -184,12 +182,12 @@ def report(draws: Drawn, orders: Orders) -> Report:
     """Tables, page, picture and findings."""
     table = draws.table
     parts = [
-        claims("The article's proofs", draws, STATEMENTS),
-        signs("The counterfactual: worth of a book on the same triggers", draws, PROOFS),
+        claims_table("The article's proofs", draws, STATEMENTS),
+        signs_table("The counterfactual: worth of a book on the same triggers", draws, PROOFS),
         looked_like_proof(table),
         orders.table(),
-        signs("As lived: utility beyond frozen", draws, LIVED),
-        signs("As lived: acceptance beyond frozen", draws, ACCEPTED, "points"),
+        signs_table("As lived: utility beyond frozen", draws, LIVED),
+        signs_table("As lived: acceptance beyond frozen", draws, ACCEPTED, "points"),
         against_acceptance(table),
     ]
     names = {
@@ -197,7 +195,7 @@ def report(draws: Drawn, orders: Orders) -> Report:
         "proof_live_less_sham": "the same less a sham's",
         "pair_frozen": "the pair",
     }
-    moves = sensitivity(draws, {**names, "rise_live": "the rise of acceptance"})
+    moves = sensitivity_words(draws, {**names, "rise_live": "the rise of acceptance"})
     text = page(
         TITLE, draws.command, HOW, f"![How much more a book is worth after learning]({NAME}.svg)", *parts, moves
     )
@@ -205,21 +203,11 @@ def report(draws: Drawn, orders: Orders) -> Report:
     return Report([*parts, moves], text, figures=files, findings=lambda: findings(draws))
 
 
-def analyse(
-    overrides: Overrides = None,
-    profile: Profile = "demo",
-    draws: Number = None,
-    out: Folder = None,
-    prior: PriorFile = PRIOR,
-) -> Report:
-    """Draws worlds from the prior and simulates them; no figure is expected: the verdicts are what is asked for."""
-    whole = drawn(NAME, measure, overrides, profile, draws, out, prior, replayed)
-    some = max(len(whole.table) // ORDERS, 1)
-    turned = drawn(
-        NAME, measure, [*(overrides or []), "simulator.order=permuted"], profile, some,
-        None if out is None else out / "permuted", prior, replayed,
-    )  # fmt: skip
-    return report(whole, Orders(whole.table[:some], turned.table))
+def against_orders(draws: Drawn) -> Report:
+    """The report beside its control: some of the draws, with each user's triggers permuted."""
+    some = max(len(draws.table) // ORDERS, 1)
+    turned = draws.again(["simulator.order=permuted"], some, "permuted")
+    return report(draws, Orders(draws.table[:some], turned.table))
 
 
-EXPERIMENT = Experiment(analyse, one_thread=True)
+EXPERIMENT = draws_experiment(NAME, measure, against_orders, replayed)

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from experiments.guardian.lives import Difference, Draw, Life, Lives, by_user, over_users
-from experiments.guardian.replays import books_of_others, later
-from experiments.guardian.study import Study, served
-from experiments.guardian.verdicts import figures
 from skg_bench.core.advice import OVERRIDDEN
 from skg_bench.core.grid import F64, Bool
 from skg_bench.core.strategies import strategies
+from skg_bench.study.guardian.lives import Draw, Life, Lives, MeanDifference, life_means, over_users
+from skg_bench.study.guardian.mass_verdicts import figures
+from skg_bench.study.guardian.replays import books_of_others, later
+from skg_bench.study.guardian.study import DrawStudy, served
 
 HALF = 30  # triggers after which a book is given; it is judged on those that follow
 STEP = 15  # trigger whose own lesson is judged, on that trigger
@@ -24,7 +24,7 @@ BOOKS = {"live": "live_30", **{name: f"{name}_30" for name in SHAMS}}  # arms th
 _PARTS = 3  # of a life: a rise is from the first part to the last
 
 
-def replayed(whole: Study, draw: Draw, lives: Lives) -> Lives:
+def replayed(whole: DrawStudy, draw: Draw, lives: Lives) -> Lives:
     """All triggers again: with the books that arms learned until turn HALF, around turn STEP and in all, and of others.
     The reader chooses as before; what users do is not looked at, only what it is worth on average without a mood.
     """
@@ -44,7 +44,7 @@ def worth_of_books(lives: Lives) -> dict[str, F64]:
 
 def gain(after: Life, before: Life, among: Bool) -> F64:
     """Each user's mean of what one book is worth more than another, on the same triggers. `[U]`"""
-    return by_user(after, after.fresh - before.fresh, among)
+    return life_means(after, after.fresh - before.fresh, among)
 
 
 def rise(life: Life) -> F64:
@@ -53,7 +53,7 @@ def rise(life: Life) -> F64:
     n = life.there.sum(axis=1, keepdims=True)
     listened = life.listened.astype(np.float64)
     first, last = (place * _PARTS < n), (place * _PARTS >= n * (_PARTS - 1))
-    return by_user(life, listened, life.spoken & last) - by_user(life, listened, life.spoken & first)
+    return life_means(life, listened, life.spoken & last) - life_means(life, listened, life.spoken & first)
 
 
 def pairs(life: Life, *, reverse: bool = False) -> Bool:
@@ -91,7 +91,7 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     frozen, live = lives["frozen"], lives["live"]
     row: dict[str, float] = {"first_evening": first_evening(frozen)}
 
-    def tell(name: str, difference: Difference) -> None:
+    def tell(name: str, difference: MeanDifference) -> None:
         row.update(figures(name, difference))
 
     books = worth_of_books(lives)
@@ -108,9 +108,9 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
         row[f"pair_{name}"] = float(pairs(life).mean())
         row[f"reversed_{name}"] = float(pairs(life, reverse=True).mean())
         if name != "frozen":
-            accepted = [by_user(lived, lived.listened.astype(np.float64), lived.spoken) for lived in (life, frozen)]
+            accepted = [life_means(lived, lived.listened.astype(np.float64), lived.spoken) for lived in (life, frozen)]
             tell(f"acceptance_{name}", over_users(accepted[0] - accepted[1]))
-            tell(f"utility_{name}", over_users(by_user(life, life.utility) - by_user(frozen, frozen.utility)))
+            tell(f"utility_{name}", over_users(life_means(life, life.utility) - life_means(frozen, frozen.utility)))
         if name != "live":
             tell(f"pairs_live_less_{name}", over_users(pairs(live).astype(np.float64) - pairs(life)))
     return row

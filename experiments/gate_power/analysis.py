@@ -10,13 +10,13 @@ import numpy as np
 import typer
 
 from experiments.gate_power.builds import MEANS, TAILS, Few, Pool, build, groups, planted, play, pool
-from experiments.known_truth.worlds import generator
 from skg_bench.analysis.gate.baseline import BUDGET
 from skg_bench.analysis.gate.judge import GateState, Harm, Judged, judge, judge_together, overall_state
 from skg_bench.analysis.gate.rules import RULES, Rule, blocking
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.grid import I64
+from skg_bench.study.replications import generator
 
 TITLE = "How often the gate is wrong"
 COMMAND = "skg-bench experiment gate_power --write reports"

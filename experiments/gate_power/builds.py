@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.known_truth.worlds import generator
 from skg_bench.analysis.gate import tail
 from skg_bench.analysis.gate.against import Held, Reference, harm, hold
 from skg_bench.analysis.gate.judge import Harm
@@ -17,6 +16,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
 from skg_bench.core.grid import F64, I16, I64, SCALE, quantise
 from skg_bench.core.types import Embedder
+from skg_bench.study.replications import generator
 
 ARM = "gated"
 JITTER = 1e-3  # standard deviation of what is added to each coordinate of a unit vector

@@ -10,7 +10,6 @@ import numpy as np
 import typer
 
 from experiments.gate_power.components import Cache, HalfLost, Nagging
-from experiments.known_truth.worlds import generator
 from skg_bench.analysis.gate.against import ahead, harm, lead
 from skg_bench.analysis.gate.judge import GateState, judge, overall_state
 from skg_bench.analysis.gate.panel import ANCHORS, LATE, Panel, panel
@@ -22,6 +21,7 @@ from skg_bench.app.launch import prepare, start
 from skg_bench.core.arms import Arm
 from skg_bench.core.grid import I64
 from skg_bench.runfolder.run import Run
+from skg_bench.study.replications import generator
 
 TITLE = "Can the gate be passed by giving up?"
 COMMAND = "skg-bench experiment gate_power/guard"

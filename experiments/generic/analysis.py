@@ -1,20 +1,20 @@
 """Is a generic question overridden at once, everywhere, and ever more often?"""
 
 from experiments.generic.measure import MOODS, measure, names
-from experiments.guardian import chart
-from experiments.guardian.draws import Drawn, asked
-from experiments.guardian.verdicts import (
+from skg_bench.analysis.comparison.findings import Finding
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.study import spreads
+from skg_bench.study.guardian.drawing import Drawn, draws_experiment
+from skg_bench.study.guardian.mass_verdicts import (
     Statement,
     above,
-    claims,
+    claims_table,
     finding,
-    sensitivity,
-    signs,
+    sensitivity_words,
+    signs_table,
     spread,
     within,
 )
-from skg_bench.analysis.comparison.findings import Finding
-from skg_bench.app.experiment_report import Report, Table, page
 
 NAME = "generic"
 TITLE = "Is a generic question overridden at once, everywhere, and ever more often?"
@@ -36,7 +36,7 @@ DIFFERENCES = {
     "wear_fresh": "tenth - first time, users remember nothing",
 }
 HOW = (
-    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "Each draw: parameters from the [prior](../skg_bench/study/guardian/prior.yaml), 200 users with up to 60 triggers "
     "each. The assistant asks the same generic question at every trigger that is not approved. Users remember it and "
     "wear out (own mood), or remember nothing (fresh mood: the control, in which the tenth time is like the first). "
     "Share of users who override; how they take it is a parameter of the prior (`generic`, from 50 to 88 %), so that "
@@ -67,26 +67,26 @@ def picture(draws: Drawn) -> str:
              "tenth_fresh": "tenth time, users remember nothing", "wear_own": "tenth - first, users remember",
              "wear_fresh": "tenth - first, users remember nothing",
              "beyond_strategies": "generic - a strategy by chance"}  # fmt: skip
-    rows: dict[str, chart.Spread] = {}
+    rows: dict[str, spreads.Spread] = {}
     for name, text in words.items():
         low, middle, high = draws.table[name].quantile([0.05, 0.5, 0.95]).tolist()
         rows[text] = (low, middle, high)
     how = [f"{len(draws.table)} draws from the prior: the median, and nine draws of ten.",
            "Share of users who override the generic question, and differences of such shares."]  # fmt: skip
-    return chart.strips("Do you really need this?", how, rows, percent=True)
+    return spreads.strips("Do you really need this?", how, rows, percent=True)
 
 
 def report(draws: Drawn) -> Report:
     """Tables, page, picture and findings."""
     parts = [
-        claims("How often it is overridden", draws, STATEMENTS),
-        signs("Differences of shares that are overridden", draws, DIFFERENCES, "points"),
+        claims_table("How often it is overridden", draws, STATEMENTS),
+        signs_table("Differences of shares that are overridden", draws, DIFFERENCES, "points"),
         contexts(draws),
     ]
-    moves = sensitivity(draws, {"first_own": "the first time", "wear_own": "the tenth less the first"})
+    moves = sensitivity_words(draws, {"first_own": "the first time", "wear_own": "the tenth less the first"})
     image = f"![Who overrides the generic question, the first and the tenth time]({NAME}.svg)"
     text = page(TITLE, draws.command, HOW, image, *parts, moves)
     return Report([*parts, moves], text, figures={f"{NAME}.svg": picture(draws)}, findings=lambda: findings(draws))
 
 
-EXPERIMENT = asked(NAME, measure, report)
+EXPERIMENT = draws_experiment(NAME, measure, report)

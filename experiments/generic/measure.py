@@ -5,11 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from experiments.guardian.lives import Draw, Life, Lives, by_user, mean, over_users
-from experiments.guardian.verdicts import figures
 from skg_bench.core.advice import OVERRIDDEN
 from skg_bench.core.grid import F64, Bool
 from skg_bench.core.strategies import strategies
+from skg_bench.study.guardian.lives import Draw, Life, Lives, life_means, mean, over_users
+from skg_bench.study.guardian.mass_verdicts import figures
 
 MOODS = {"own": "question_own", "fresh": "question_fresh"}
 TENTH = 10
@@ -21,7 +21,7 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     for mood, arm in MOODS.items():
         life = lives[arm]
         override = life.outcome == OVERRIDDEN
-        first, tenth = (by_user(life, override, nth(life, n)) for n in (1, TENTH))
+        first, tenth = (life_means(life, override, nth(life, n)) for n in (1, TENTH))
         known |= {f"first_{mood}": mean(first), f"tenth_{mood}": mean(tenth)}
         known |= figures(f"wear_{mood}", over_users(tenth - first))
         for part, mask in parts(life).items():
@@ -40,7 +40,7 @@ def nth(life: Life, n: int) -> Bool:
 
 
 def _overridden(life: Life, among: Bool) -> F64:
-    return by_user(life, life.outcome == OVERRIDDEN, among)
+    return life_means(life, life.outcome == OVERRIDDEN, among)
 
 
 @lru_cache

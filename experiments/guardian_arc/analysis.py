@@ -2,27 +2,27 @@
 
 import pandas as pd
 
-from experiments.guardian import chart
-from experiments.guardian.draws import Drawn, asked
-from experiments.guardian.verdicts import (
+from experiments.guardian_arc.measure import BOOKS, LIVED, STEPS, measure
+from skg_bench.analysis.comparison.findings import Finding
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.core.grid import Bool
+from skg_bench.study import spreads
+from skg_bench.study.guardian.drawing import Drawn, draws_experiment
+from skg_bench.study.guardian.mass_verdicts import (
     Statement,
     above,
     below,
     better,
-    claims,
+    claims_table,
     finding,
     percent,
-    sensitivity,
-    signs,
+    sensitivity_words,
+    signs_table,
     spread,
     within,
     worse,
 )
-from experiments.guardian_arc.measure import BOOKS, LIVED, STEPS, measure
-from experiments.masses import Share
-from skg_bench.analysis.comparison.findings import Finding
-from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.core.grid import Bool
+from skg_bench.study.masses import Share
 
 NAME = "guardian_arc"
 TITLE = "Does acceptance rise as the Guardian's article has it, and are users better off then?"
@@ -79,7 +79,7 @@ ACCEPTED = {
     "grown_accepted": "acceptance on the panel, book of interaction 40 - seed book",
 }
 HOW = (
-    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "Each draw: parameters from the [prior](../skg_bench/study/guardian/prior.yaml), 200 users with up to 60 triggers "
     "each, the same ones under every arm. An interaction is a trigger; approved ones, at which nothing is said, count "
     "among the five, and not in acceptance: the share of interventions that are listened to (accepted, wait, "
     "abandoned). The last 20 are those of users who have more than 40 triggers. The panel is all triggers, those that "
@@ -123,14 +123,14 @@ def looked_like_proof(table: pd.DataFrame) -> Table:
 def picture(table: pd.DataFrame) -> str:
     """Acceptance, utility and size of the book, as lived and on the panel."""
 
-    def curve(*columns: str) -> list[chart.Spread]:
+    def curve(*columns: str) -> list[spreads.Spread]:
         low, middle, high = (table[list(columns)].quantile(q).tolist() for q in (0.05, 0.5, 0.95))
         return list(zip(low, middle, high, strict=True))
 
     x, taken = ([str(step) for step in steps] for steps in (STEPS, BOOKS))
     lived = ("live", "frozen", "sham")
 
-    def by_step(what: str) -> dict[str, list[chart.Spread]]:
+    def by_step(what: str) -> dict[str, list[spreads.Spread]]:
         return {arm: curve(*(f"{arm}_{what}_{step}" for step in STEPS)) for arm in lived}
 
     panel = {
@@ -138,14 +138,14 @@ def picture(table: pd.DataFrame) -> str:
         for what in ("accepted", "utility")
     }
     each = [
-        chart.Curves("Accepted, as lived, in 5 interactions from k on", x, by_step("accepted"), percent=True),
-        chart.Curves("Utility a trigger, as lived", x, by_step("utility")),
-        chart.Curves("Accepted, book of interaction k on all triggers", taken, panel["accepted"], percent=True),
-        chart.Curves("Utility a trigger, book of interaction k", taken, panel["utility"]),
+        spreads.CurvesPanel("Accepted, as lived, in 5 interactions from k on", x, by_step("accepted"), percent=True),
+        spreads.CurvesPanel("Utility a trigger, as lived", x, by_step("utility")),
+        spreads.CurvesPanel("Accepted, book of interaction k on all triggers", taken, panel["accepted"], percent=True),
+        spreads.CurvesPanel("Utility a trigger, book of interaction k", taken, panel["utility"]),
     ]
     how = [f"{len(table)} draws from the prior: medians, and bands of nine draws of ten. Across: interactions k.",
            "Below: users without a mood, so that only the book differs from one k to the next."]  # fmt: skip
-    return chart.panels("What users accept, and what it is worth to them", how, each)
+    return spreads.curve_panels("What users accept, and what it is worth to them", how, each)
 
 
 def findings(draws: Drawn) -> list[Finding]:
@@ -160,9 +160,9 @@ def report(draws: Drawn) -> Report:
     """Tables, page, picture and findings."""
     table = draws.table
     parts: list[Table | str] = [
-        claims("The article's figures", draws, STATEMENTS),
-        signs("What learning is worth", draws, DIFFERENCES),
-        signs("What is accepted", draws, ACCEPTED, "points"),
+        claims_table("The article's figures", draws, STATEMENTS),
+        signs_table("What learning is worth", draws, DIFFERENCES),
+        signs_table("What is accepted", draws, ACCEPTED, "points"),
         against(table),
         looked_like_proof(table),
     ]
@@ -170,11 +170,13 @@ def report(draws: Drawn) -> Report:
         "The acceptance of single users in their first five interactions has a standard deviation of "
         f"{spread(table, 'user_error', 'share')}, most of it luck."
     )
-    moves = sensitivity(draws, {"live_frozen": "live - frozen", "live_sham": "live - sham", "live_rise": "the rise"})
+    moves = sensitivity_words(
+        draws, {"live_frozen": "live - frozen", "live_sham": "live - sham", "live_rise": "the rise"}
+    )
     image = f"![Acceptance and utility by interaction]({NAME}.svg)"
     text = page(TITLE, draws.command, HOW, image, *parts, user, moves)
     figures = {f"{NAME}.svg": picture(table)}
     return Report([*parts, user, moves], text, figures=figures, findings=lambda: findings(draws))
 
 
-EXPERIMENT = asked(NAME, measure, report)
+EXPERIMENT = draws_experiment(NAME, measure, report)

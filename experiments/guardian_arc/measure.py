@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from experiments.guardian.lives import Draw, Life, Lives, by_user, mean, over_users, paired
-from experiments.guardian.verdicts import figures
 from skg_bench.core.grid import F64, Bool
+from skg_bench.study.guardian.lives import Draw, Life, Lives, life_means, mean, over_users, paired_lives
+from skg_bench.study.guardian.mass_verdicts import figures
 
 FIRST, NEXT, LAST = (0, 5), (5, 10), (40, 60)  # interactions: the article's beginner, after five, and at the end
 STEPS = (0, 5, 10, 20, 40)  # interactions from which on windows begin
@@ -21,17 +21,17 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     for name in LIVED:
         known |= _lived(name, lives[name])
     live, frozen, sham = (lives[name] for name in ("live", "frozen", "sham"))
-    known |= figures("live_frozen", paired(live, frozen, _utility_of))
-    known |= figures("live_sham", paired(live, sham, _utility_of))
-    known |= figures("unworn_sham_utility", paired(lives["unworn"], lives["unworn_sham"], _utility_of))
+    known |= figures("live_frozen", paired_lives(live, frozen, _utility_of))
+    known |= figures("live_sham", paired_lives(live, sham, _utility_of))
+    known |= figures("unworn_sham_utility", paired_lives(lives["unworn"], lives["unworn_sham"], _utility_of))
     known |= figures("live_frozen_accepted", over_users(accepted(live) - accepted(frozen)))
     for step in BOOKS:
         book = lives[f"book_{step}"]
         known |= {f"panel_accepted_{step}": mean(accepted(book)), f"panel_utility_{step}": mean(utility(book))}
     grown, seed, random = (lives[name] for name in ("book_40", "book_0", "sham_40"))
-    known |= figures("grown", paired(grown, seed, _utility_of))
-    known |= figures("grown_sham", paired(grown, random, _utility_of))
-    known |= figures("sham_seed", paired(random, seed, _utility_of))
+    known |= figures("grown", paired_lives(grown, seed, _utility_of))
+    known |= figures("grown_sham", paired_lives(grown, random, _utility_of))
+    known |= figures("sham_seed", paired_lives(random, seed, _utility_of))
     known |= figures("grown_accepted", over_users(accepted(grown) - accepted(seed)))
     five = accepted(live, FIRST)
     known["user_error"] = float(np.nanstd(five, ddof=1)) if np.isfinite(five).sum() > 1 else np.nan
@@ -46,8 +46,8 @@ def _lived(name: str, life: Life) -> dict[str, float]:
         window = (step, step + WINDOW)
         known[f"{name}_accepted_{step}"] = mean(accepted(life, window))
         known[f"{name}_utility_{step}"] = mean(utility(life, window))
-        known[f"{name}_size_{step}"] = mean(by_user(life, life.book_size, _within(life, (step, step + 1))))
-    return known | {f"{name}_size_last": mean(by_user(life, life.book_size, _within(life, LAST)))}
+        known[f"{name}_size_{step}"] = mean(life_means(life, life.book_size, _within(life, (step, step + 1))))
+    return known | {f"{name}_size_last": mean(life_means(life, life.book_size, _within(life, LAST)))}
 
 
 PARTS = {"first": FIRST, "next": NEXT, "last": LAST}
@@ -61,12 +61,12 @@ def _within(life: Life, turns: tuple[int, int]) -> Bool:
 
 def accepted(life: Life, turns: tuple[int, int] = (0, 10**6)) -> F64:
     """A user's share of interventions that are listened to. `[U]`"""
-    return by_user(life, life.listened, life.spoken & _within(life, turns))
+    return life_means(life, life.listened, life.spoken & _within(life, turns))
 
 
 def utility(life: Life, turns: tuple[int, int] = (0, 10**6)) -> F64:
     """A user's utility a trigger. `[U]`"""
-    return by_user(life, life.utility, _within(life, turns))
+    return life_means(life, life.utility, _within(life, turns))
 
 
 def _utility_of(life: Life) -> F64:

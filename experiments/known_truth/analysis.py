@@ -31,7 +31,6 @@ from experiments.known_truth.worlds import (
     bands_hold,
     difference,
     figure,
-    generator,
     injected,
     sample,
 )  # fmt: skip
@@ -39,6 +38,7 @@ from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL, Estimate
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.errors import UsageError
+from skg_bench.study.replications import generator
 
 COMMAND = "skg-bench experiment known_truth --write reports"
 SIZES = ((30, 100), (40, 120, 450))  # users, intents

@@ -13,12 +13,12 @@ import numpy as np
 
 import skg_bench
 from experiments.known_truth.quality import Drawn, Quality, quality
-from experiments.known_truth.worlds import generator
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.statistics.intervals import Cells, estimates
 from skg_bench.core.grid import F64, I64
 from skg_bench.runfolder.run import Run
+from skg_bench.study.replications import generator
 
 USERS, WEEKS = 100, 26  # of the run: those of `profile=demo`
 DRAWN = (30, 100)

@@ -18,8 +18,8 @@ import numpy as np
 
 from skg_bench.analysis.statistics.curves import bands, signs
 from skg_bench.analysis.statistics.intervals import Cells, Estimate, estimates
-from skg_bench.core.draws import Purpose, fold, key
 from skg_bench.core.grid import F64, I64
+from skg_bench.study.replications import generator
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,6 @@ class Sample:
     right: tuple[F64, F64]  # [c] right answers
     these: tuple[float, float]  # what these requests are worth in either arm, over all users that could have been drawn
     new: tuple[float, float]  # over all intents too
-
-
-def generator(seed: int, replication: int) -> np.random.Generator:
-    """The random numbers of one replication: keyed, so that any of them can be repeated alone."""
-    folded = fold(key(seed, replication), int(Purpose.RESAMPLE))
-    return np.random.Generator(np.random.Philox(key=int(folded)))
 
 
 def sample(world: World, rng: np.random.Generator) -> Sample:

@@ -2,14 +2,20 @@
 
 import pandas as pd
 
-from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.study import PRIOR
-from experiments.guardian.verdicts import Statement, above, claims, finding, sensitivity, signs, spread
 from experiments.llm_or_rule import figure
 from experiments.llm_or_rule.measure import AGAINST, CHOOSERS, FORK, measure
 from experiments.llm_or_rule.reading import bins, break_even
 from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment
+from skg_bench.study.guardian.drawing import Drawn, draws_experiment
+from skg_bench.study.guardian.mass_verdicts import (
+    Statement,
+    above,
+    claims_table,
+    finding,
+    sensitivity_words,
+    signs_table,
+    spread,
+)
 
 TITLE = "Does a reader of the prompt choose strategies better than a rule?"
 
@@ -57,20 +63,20 @@ def parts_of(draws: Drawn) -> list[Table | str]:
     """Parts that are printed."""
     table, arms = draws.table, [arm.name for arm in draws.study.arms if arm.name not in ("live", "rule")]
     return [
-        claims("Claims, by prior mass", draws, STATEMENTS),
-        signs("Less the rule", draws, {f"{name} - rule": CHOOSERS.get(name, name) for name in arms}),
-        signs("The reader, less controls", draws, {f"reader - {name}": words for name, words in AGAINST.items()}),
+        claims_table("Claims, by prior mass", draws, STATEMENTS),
+        signs_table("Less the rule", draws, {f"{name} - rule": CHOOSERS.get(name, name) for name in arms}),
+        signs_table("The reader, less controls", draws, {f"reader - {name}": words for name, words in AGAINST.items()}),
         readings(table),
         f"The least skilled readers who are ahead of the rule on average: {break_even(bins(table))}.",
         acceptances(table),
-        sensitivity(draws, {statement.figure: statement.claimed for statement in STATEMENTS}),
+        sensitivity_words(draws, {statement.figure: statement.claimed for statement in STATEMENTS}),
     ]
 
 
 def markdown(draws: Drawn, parts: list[Table | str]) -> str:
     """The report."""
     how = (
-        f"{len(draws.table)} draws from [the prior](../experiments/guardian/prior.yaml), {draws.study.users} users "
+        f"{len(draws.table)} draws from [the prior](../skg_bench/study/guardian/prior.yaml), {draws.study.users} users "
         f"with up to {draws.study.triggers} triggers each. All learn the same way for {FORK} triggers; from then on "
         "nothing is learned, and choosers differ. Differences are means over users of paired differences in utility a "
         "trigger from there on; *better* and *worse*: the whole 95 % interval lies there."
@@ -78,22 +84,15 @@ def markdown(draws: Drawn, parts: list[Table | str]) -> str:
     return page(TITLE, draws.command, how, *(f"![{words}]({name})" for name, words in figure.FILES.items()), *parts)
 
 
-def analyse(
-    overrides: Overrides = None,
-    profile: Profile = "demo",
-    draws: Number = None,
-    out: Folder = None,
-    prior: PriorFile = PRIOR,
-) -> Report:
-    """Verdicts by prior mass; nothing expected is checked."""
-    result = drawn("llm_or_rule", measure, overrides, profile, draws, out, prior)
-    parts = parts_of(result)
+def report(draws: Drawn) -> Report:
+    """Tables, page, pictures and findings."""
+    parts = parts_of(draws)
     return Report(
         parts,
-        markdown(result, parts),
-        figures=figure.files(result.table),
-        findings=lambda: [finding(result, statement) for statement in STATEMENTS],
+        markdown(draws, parts),
+        figures=figure.files(draws.table),
+        findings=lambda: [finding(draws, statement) for statement in STATEMENTS],
     )
 
 
-EXPERIMENT = Experiment(analyse, one_thread=True)
+EXPERIMENT = draws_experiment("llm_or_rule", measure, report)

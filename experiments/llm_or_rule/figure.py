@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from experiments.guardian import chart
 from experiments.llm_or_rule.measure import CHOOSERS
 from experiments.llm_or_rule.reading import bins
 from skg_bench.core.grid import F64
+from skg_bench.study import spreads
 
 FILES = {
     "llm_or_rule.svg": "Choosers against the rule",
@@ -34,11 +34,11 @@ def files(table: pd.DataFrame) -> Mapping[str, str]:
     )
     first, second = FILES
     return {
-        first: chart.strips("Who chooses best from a given book?", how, choosers),
-        second: chart.strips("How well must a reader tell places apart?", (how[0], preference), readers),
+        first: spreads.strips("Who chooses best from a given book?", how, choosers),
+        second: spreads.strips("How well must a reader tell places apart?", (how[0], preference), readers),
     }
 
 
-def _spread(values: F64) -> chart.Spread:
+def _spread(values: F64) -> spreads.Spread:
     low, middle, high = np.quantile(values, (0.05, 0.5, 0.95)).tolist()
     return low, middle, high

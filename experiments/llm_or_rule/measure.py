@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from experiments.guardian.lives import Difference, Draw, Life, Lives, by_user, over_users
-from experiments.guardian.verdicts import figures
 from skg_bench.core.grid import F64
+from skg_bench.study.guardian.lives import Draw, Life, Lives, MeanDifference, life_means, over_users
+from skg_bench.study.guardian.mass_verdicts import figures
 
 FORK = 30  # turn from which on the book is given; conf/experiment/llm_or_rule.yaml
 CHOOSERS = {
@@ -51,7 +51,7 @@ def prefers(similarity: float, temperature: float) -> float:
     return float(1.0 / (1.0 + np.exp(-similarity * APART / temperature)))
 
 
-def _less(life: Life, other: Life) -> Difference:
+def _less(life: Life, other: Life) -> MeanDifference:
     return over_users(_by_user(life) - _by_user(other))
 
 
@@ -59,7 +59,7 @@ def _by_user(life: Life, *, acceptance: bool = False) -> F64:
     """A user's mean over the turns with the given book."""
     given = np.broadcast_to(np.arange(life.there.shape[1]) >= FORK, life.there.shape)
     return (
-        by_user(life, life.listened.astype(float), life.spoken & given)
+        life_means(life, life.listened.astype(float), life.spoken & given)
         if acceptance
-        else by_user(life, life.utility, given)
+        else life_means(life, life.utility, given)
     )

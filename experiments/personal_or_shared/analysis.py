@@ -3,28 +3,26 @@
 import numpy as np
 import pandas as pd
 
-from experiments.guardian import chart
-from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.study import PRIOR
-from experiments.guardian.verdicts import (
+from experiments.personal_or_shared.measure import measure, replayed
+from skg_bench.analysis.comparison.findings import Finding
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.core.grid import Bool
+from skg_bench.study import spreads
+from skg_bench.study.guardian.drawing import Drawn, draws_experiment
+from skg_bench.study.guardian.mass_verdicts import (
     Statement,
     above,
     below,
     better,
-    claims,
+    claims_table,
     finding,
     percent,
-    sensitivity,
-    signs,
+    sensitivity_words,
+    signs_table,
     spread,
     worse,
 )
-from experiments.masses import Share
-from experiments.personal_or_shared.measure import measure, replayed
-from skg_bench.analysis.comparison.findings import Finding
-from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment
-from skg_bench.core.grid import Bool
+from skg_bench.study.masses import Share
 
 NAME = "personal_or_shared"
 TITLE = "Is a book of one's own worth more than one that all users share?"
@@ -69,7 +67,7 @@ LIVED = {
 }
 ACCEPTED = {name.replace("utility", "accepted"): words for name, words in LIVED.items()}
 HOW = (
-    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "Each draw: parameters from the [prior](../skg_bench/study/guardian/prior.yaml), 200 users with up to 60 triggers "
     "each, the same ones under every arm. Worth is that of what is said, on average over luck, for a user without a "
     "mood. Books are compared after 30 triggers, on later ones; lives over all triggers. The batch makes the book for "
     "all users over again after their first 1, 3, 10 and 30 triggers, and not every night. Better and worse: share of "
@@ -132,7 +130,7 @@ def nothing_found(table: pd.DataFrame) -> bool:
 def picture(table: pd.DataFrame) -> str:
     """Lives and books."""
 
-    def line(column: str) -> chart.Spread:
+    def line(column: str) -> spreads.Spread:
         low, middle, high = np.quantile(table[column].dropna(), [0.05, 0.5, 0.95]).tolist()
         return low, middle, high
 
@@ -141,7 +139,7 @@ def picture(table: pd.DataFrame) -> str:
         "Utility a trigger, on average over luck, without a mood. A line for nine draws of ten, a dot at the median.",
         "Above: books after 30 triggers, on later ones. Below: whole lives. Right of the rule one's own is ahead.",
     )
-    return chart.strips("One's own book against books that are shared", how, rows)
+    return spreads.strips("One's own book against books that are shared", how, rows)
 
 
 def findings(draws: Drawn) -> list[Finding]:
@@ -155,12 +153,12 @@ def report(draws: Drawn, control: Drawn) -> Report:
     """Tables, page, picture and findings; as expected if nothing personal is found where nothing is."""
     table = draws.table
     parts = [
-        claims("What the article says", draws, STATEMENTS),
-        signs("Books after 30 triggers, on later ones", draws, BOOKS),
+        claims_table("What the article says", draws, STATEMENTS),
+        signs_table("Books after 30 triggers, on later ones", draws, BOOKS),
         personal(table),
-        signs("Whole lives", draws, LIVES),
-        signs("As lived, in the user's own mood, less money and waiting", draws, LIVED),
-        signs("As lived: acceptance", draws, ACCEPTED, "points"),
+        signs_table("Whole lives", draws, LIVES),
+        signs_table("As lived, in the user's own mood, less money and waiting", draws, LIVED),
+        signs_table("As lived: acceptance", draws, ACCEPTED, "points"),
         against_acceptance(table),
         alike(control.table),
     ]
@@ -169,7 +167,7 @@ def report(draws: Drawn, control: Drawn) -> Report:
         "life_less_cohorts": "against cohorts",
         "own_less_donor": "what is personal",
     }
-    moves = sensitivity(draws, {**names, "life_less_blind": "the context"})
+    moves = sensitivity_words(draws, {**names, "life_less_blind": "the context"})
     text = page(TITLE, draws.command, HOW, f"![One's own book against shared ones]({NAME}.svg)", *parts, moves)
     return Report(
         [*parts, moves], text, holds=nothing_found(control.table), figures={f"{NAME}.svg": picture(table)},
@@ -177,27 +175,9 @@ def report(draws: Drawn, control: Drawn) -> Report:
     )  # fmt: skip
 
 
-def analyse(
-    overrides: Overrides = None,
-    profile: Profile = "demo",
-    draws: Number = None,
-    out: Folder = None,
-    prior: PriorFile = PRIOR,
-) -> Report:
-    """Draws worlds from the prior and simulates them. Expected: nothing personal is found where users are alike."""
-    whole = drawn(NAME, measure, overrides, profile, draws, out, prior, replayed)
-    some = max(len(whole.table) // CONTROLS, 1)
-    control = drawn(
-        NAME,
-        measure,
-        [*(overrides or []), *ALIKE],
-        profile,
-        some,
-        None if out is None else out / "alike",
-        prior,
-        replayed,
-    )
-    return report(whole, control)
+def against_alike(draws: Drawn) -> Report:
+    """The report beside its control: some of the draws, with users who are all alike."""
+    return report(draws, draws.again(ALIKE, max(len(draws.table) // CONTROLS, 1), "alike"))
 
 
-EXPERIMENT = Experiment(analyse, one_thread=True)
+EXPERIMENT = draws_experiment(NAME, measure, against_alike, replayed)

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from experiments.guardian.lives import Draw, Life, Lives, by_user, over_users
-from experiments.guardian.replays import books_of_others, later, life_with
-from experiments.guardian.study import Study, opened, served
-from experiments.guardian.verdicts import figures
 from experiments.personal_or_shared.batch import shared
 from skg_bench.core.grid import F64
+from skg_bench.study.guardian.lives import Draw, Life, Lives, life_means, over_users
+from skg_bench.study.guardian.mass_verdicts import figures
+from skg_bench.study.guardian.replays import books_of_others, later, life_with
+from skg_bench.study.guardian.study import DrawStudy, opened, served
 
 HALF = 30  # triggers after which books are compared, on those that follow
 NIGHTS = (1, 3, 10, HALF)  # triggers of each user that a batch has read
 SHARED = ("donor", "batch", "cohorts", "population", "frozen")  # what one's own book is held against
 
 
-def replayed(whole: Study, draw: Draw, lives: Lives) -> Lives:
+def replayed(whole: DrawStudy, draw: Draw, lives: Lives) -> Lives:
     """All triggers again with each user's book of turn HALF, another user's, and the shared book of each night."""
     setting = opened(whole, draw)
     taught = lives[f"live_{HALF}"]
@@ -34,7 +34,7 @@ def cohorts(lives: Lives) -> F64:
     arm = np.arange(len(a.there)) % 2
     first = ~later(a, HALF)
     accepted = [
-        float(np.nanmean(by_user(life, life.listened.astype(np.float64), life.spoken & first)[arm == i]))
+        float(np.nanmean(life_means(life, life.listened.astype(np.float64), life.spoken & first)[arm == i]))
         for i, life in enumerate((a, b))
     ]
     winner = (a, b)[int(accepted[1] > accepted[0])]
@@ -59,8 +59,8 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     after = later(live, HALF)
 
     def more(name: str, other: str, panel: np.ndarray) -> F64:
-        """Difference of each user."""
-        return by_user(live, by_name[name] - by_name[other], panel)
+        """MeanDifference of each user."""
+        return life_means(live, by_name[name] - by_name[other], panel)
 
     for name in SHARED:
         row |= figures(f"own_less_{name}", over_users(more("own", name, after)))
@@ -87,8 +87,8 @@ def _shares(row: Mapping[str, float]) -> dict[str, float]:
 
 
 def _utility(life: Life) -> F64:
-    return by_user(life, life.utility)
+    return life_means(life, life.utility)
 
 
 def _accepted(life: Life) -> F64:
-    return by_user(life, life.listened.astype(np.float64), life.spoken)
+    return life_means(life, life.listened.astype(np.float64), life.spoken)

@@ -1,23 +1,23 @@
 """A beginner's and an expert's book on the same triggers: is what lies between them learning?"""
 
-from experiments.guardian import chart
-from experiments.guardian.draws import Drawn, asked
-from experiments.guardian.verdicts import (
-    Statement,
-    above,
-    better,
-    claims,
-    percent,
-    sensitivity,
-    signs,
-    spread,
-    within,
-)
-from experiments.masses import Share
 from experiments.seeds.measure import BOOKS, measure
 from skg_bench.analysis.comparison.assay import Measured
 from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.study import spreads
+from skg_bench.study.guardian.drawing import Drawn, draws_experiment
+from skg_bench.study.guardian.mass_verdicts import (
+    Statement,
+    above,
+    better,
+    claims_table,
+    percent,
+    sensitivity_words,
+    signs_table,
+    spread,
+    within,
+)
+from skg_bench.study.masses import Share
 
 NAME = "seeds"
 TITLE = "A beginner's and an expert's book: is what lies between them learning?"
@@ -43,7 +43,7 @@ ACCEPTED = {
     "learned_rookie_accepted": "learned in 40 interactions - beginner's book",
 }
 HOW = (
-    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "Each draw: parameters from the [prior](../skg_bench/study/guardian/prior.yaml), 200 users with up to 60 triggers "
     "each. All arms meet the same triggers, of the same users without a mood, with books that stay as they are. So "
     "nothing is learned in any of them but `live`, whose book of interaction 40 is `learned`. The expert's book is a "
     "file that somebody wrote; in its control the same skills have one another's counters. `skg-bench claims` calls "
@@ -98,10 +98,10 @@ def picture(draws: Drawn) -> str:
     rows = {words: _spread(draws, name) for name, words in UTILITY.items()}
     how = [f"{len(draws.table)} draws from the prior: the median, and nine draws of ten. Same users, same triggers.",
            "Utility a trigger. Nobody learns in the first three: what they differ by was written by hand."]  # fmt: skip
-    return chart.strips("How much more one book is worth than another", how, rows)
+    return spreads.strips("How much more one book is worth than another", how, rows)
 
 
-def _spread(draws: Drawn, name: str) -> chart.Spread:
+def _spread(draws: Drawn, name: str) -> spreads.Spread:
     low, middle, high = draws.table[name].quantile([0.05, 0.5, 0.95]).tolist()
     return low, middle, high
 
@@ -110,14 +110,14 @@ def report(draws: Drawn) -> Report:
     """Tables, page, picture and findings."""
     parts = [
         levels(draws),
-        claims("What the contrast shows", draws, STATEMENTS),
-        signs("Utility a trigger", draws, UTILITY),
-        signs("Acceptance", draws, ACCEPTED, "points"),
+        claims_table("What the contrast shows", draws, STATEMENTS),
+        signs_table("Utility a trigger", draws, UTILITY),
+        signs_table("Acceptance", draws, ACCEPTED, "points"),
     ]
-    moves = sensitivity(draws, {"pro_rookie": "expert's - beginner's", "learned_rookie": "learned - beginner's"})
+    moves = sensitivity_words(draws, {"pro_rookie": "expert's - beginner's", "learned_rookie": "learned - beginner's"})
     image = f"![How much more one book is worth than another]({NAME}.svg)"
     text = page(TITLE, draws.command, HOW, image, *parts, moves)
     return Report([*parts, moves], text, figures={f"{NAME}.svg": picture(draws)}, findings=lambda: findings(draws))
 
 
-EXPERIMENT = asked(NAME, measure, report)
+EXPERIMENT = draws_experiment(NAME, measure, report)

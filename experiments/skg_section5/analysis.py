@@ -8,9 +8,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments import kept_draws
-from experiments.conditions import NOWHERE, condition
-from experiments.masses import ENOUGH, cut_between
 from experiments.skg_section5 import picture, prior
 from experiments.skg_section5.draws import read
 from experiments.skg_section5.latency import SKILLS, Hits, measure
@@ -31,6 +28,9 @@ from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
+from skg_bench.study import kept_draws
+from skg_bench.study.conditions import NOWHERE, condition
+from skg_bench.study.masses import ENOUGH, cut_between
 
 COMMAND = "skg-bench experiment skg_section5 FOLDER ... --latency --write reports"
 SPLIT = ("claim", "as read here", "all")  # and a column for each kind of skill

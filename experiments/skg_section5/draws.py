@@ -17,9 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
-from experiments import kept_draws
-from experiments import prior as priors
-from experiments.kept_draws import DrawSetup
 from experiments.skg_section5 import crowd as crowds
 from experiments.skg_section5 import prior
 from experiments.skg_section5.crowd import Answering, Crowd, OwnWeights, Weekly, side_by_side
@@ -39,6 +36,9 @@ from skg_bench.engine.cohort import Cohort, Rollout, Setting
 from skg_bench.engine.vectors import open_table, write_table
 from skg_bench.simulator.answers.judging import Users
 from skg_bench.simulator.answers.world import AssistantUsers
+from skg_bench.study import kept_draws
+from skg_bench.study import prior as priors
+from skg_bench.study.kept_draws import DrawSetup
 
 USERS, WEEKS = 8, 26  # of a draw; six months
 MONTH = 4  # weeks
@@ -227,7 +227,7 @@ def read(out: Path) -> tuple[Mapping[str, Any], pa.Table]:
     files = sorted(out.glob("draws-*.parquet"))
     if not files or not (out / kept_draws.NAME).is_file():
         raise UsageError(f"{out} holds no draws; make them: skg-bench experiment skg_section5/draws --out {out}")
-    manifest = kept_draws.manifest_of(out)
+    manifest = kept_draws.kept_manifest(out)
     table = pa.concat_tables([pq.read_table(file) for file in files])
     if prior.KIND not in table.column_names:
         raise UsageError(f"{out} holds draws of an earlier prior, without {prior.KIND!r}; make them again elsewhere")

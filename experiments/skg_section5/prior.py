@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.prior import Choice, Parameter, read
 from skg_bench.core.grid import F64, I64
+from skg_bench.study.prior import Choice, Parameter, read
 
 FILE = Path(__file__).with_name("prior.yaml")
 KIND = "kind"

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from experiments.masses import verdict_at, verdict_of, wilson
 from experiments.skg_section5.prior import KIND, kinds
 from skg_bench.analysis.comparison.assay import Verdict
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.core.grid import Bool
+from skg_bench.study.masses import verdict_at, verdict_of, wilson
 
 Frame = pd.DataFrame
 

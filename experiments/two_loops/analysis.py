@@ -5,20 +5,27 @@ from pathlib import Path
 
 import yaml
 
-from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.lives import Draw
-from experiments.guardian.study import PRIOR, lives
-from experiments.guardian.verdicts import Statement, above, claims, finding, sensitivity, signs, within
 from experiments.two_loops import figure
 from experiments.two_loops.counters import CONCORDANCE
 from experiments.two_loops.measure import DIFFERENCES, REFERENCE, measure
 from experiments.two_loops.tables import acceptances, decisions, grid, made_table, maps, users_needed
 from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment
+from skg_bench.study.guardian.drawing import DRAWS_BY_PROFILE, Drawn, draws_experiment
+from skg_bench.study.guardian.lives import Draw
+from skg_bench.study.guardian.mass_verdicts import (
+    Statement,
+    above,
+    claims_table,
+    finding,
+    sensitivity_words,
+    signs_table,
+    within,
+)
+from skg_bench.study.guardian.study import lives
 
 MADE = Path(__file__).with_name("made.yaml")
-DEMO = 20  # draws: this experiment has twice the arms of the others
+SIZES = {**DRAWS_BY_PROFILE, "demo": 20}  # draws: this experiment has twice the arms of the others
 MOST = 0.8  # share of a cell in which what the article reads in it has to be true
 TITLE = "Do two feedback loops into one skillbook make users better off than one?"
 SHOWN = ("immediate", "later", "both", "replace", "separate", "heeded_later", "later_turned", "coin", "frozen")
@@ -71,16 +78,18 @@ def parts_of(draws: Drawn, made: Mapping[str, float]) -> list[Table | str]:
     counters = {f"concordance {name}": f"counters of {name}" for name in CONCORDANCE}
     users = users_needed(table, "both - immediate", draws.study.users)
     return [
-        claims("Claims, by prior mass", draws, STATEMENTS),
+        claims_table("Claims, by prior mass", draws, STATEMENTS),
         grid(table),
-        signs("Differences and controls", draws, less),
+        signs_table("Differences and controls", draws, less),
         acceptances(table, SHOWN),
         made_table(made, arms),
         *maps(table),
-        signs("Calibration: a larger helpful share goes with a larger worth, less one half", draws, counters, "points"),
+        signs_table(
+            "Calibration: a larger helpful share goes with a larger worth, less one half", draws, counters, "points"
+        ),
         decisions(table),
         f"Users for 80 % power at the size of the second loop's effect in the median draw, paired: {users:,.0f}.",
-        sensitivity(draws, names),
+        sensitivity_words(draws, names),
     ]
 
 
@@ -99,7 +108,7 @@ def findings(draws: Drawn, made: Mapping[str, float]) -> list[Finding]:
 def markdown(draws: Drawn, parts: list[Table | str]) -> str:
     """The report."""
     how = (
-        f"{len(draws.table)} draws from [the prior](../experiments/guardian/prior.yaml), {draws.study.users} users "
+        f"{len(draws.table)} draws from [the prior](../skg_bench/study/guardian/prior.yaml), {draws.study.users} users "
         f"with up to {draws.study.triggers} triggers each. `X - Y` is a mean over users of paired differences in "
         f"utility a trigger; *better* and *worse*: the whole 95 % interval lies there. The reference is `{REFERENCE}`: "
         "reactions alone. Each later answer costs one more job of the reflector, which utility pays."
@@ -107,25 +116,17 @@ def markdown(draws: Drawn, parts: list[Table | str]) -> str:
     return page(TITLE, draws.command, how, *(f"![{words}]({name})" for name, words in figure.FILES.items()), *parts)
 
 
-def analyse(
-    overrides: Overrides = None,
-    profile: Profile = "demo",
-    draws: Number = None,
-    out: Folder = None,
-    prior: PriorFile = PRIOR,
-) -> Report:
-    """Verdicts by prior mass; nothing expected is checked."""
-    number = DEMO if draws is None and profile == "demo" else draws
-    result = drawn("two_loops", measure, overrides, profile, number, out, prior)
+def report(draws: Drawn) -> Report:
+    """Tables, page, pictures and findings, beside the world that was made for the later loop."""
     world = made_for_it()
-    made = measure(world, lives(result.study, world))
-    parts = parts_of(result, made)
+    made = measure(world, lives(draws.study, world))
+    parts = parts_of(draws, made)
     return Report(
         parts,
-        markdown(result, parts),
-        figures=figure.files(result.table, made),
-        findings=lambda: findings(result, made),
+        markdown(draws, parts),
+        figures=figure.files(draws.table, made),
+        findings=lambda: findings(draws, made),
     )
 
 
-EXPERIMENT = Experiment(analyse, one_thread=True)
+EXPERIMENT = draws_experiment("two_loops", measure, report, sizes=SIZES)

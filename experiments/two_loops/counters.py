@@ -7,8 +7,8 @@ was to be won, and an arm's own luck hardly counts.
 
 import numpy as np
 
-from experiments.guardian.lives import Difference, Life, Lives, over_users
 from skg_bench.core.grid import F64, Bool
+from skg_bench.study.guardian.lives import Life, Lives, MeanDifference, over_users
 
 CONCORDANCE = ("immediate", "later", "both", "replace", "neutral_later", "neutral_replace", "wrong_immediate", "coin")
 LEAST = 5  # turns, of all arms, that the worth of a kind is estimated from
@@ -28,7 +28,7 @@ def strategy_worths(lives: Lives) -> F64:
     return np.where(turns >= LEAST, total / np.maximum(turns, 1), np.nan)
 
 
-def concordance(life: Life, worths: F64) -> Difference:
+def concordance(life: Life, worths: F64) -> MeanDifference:
     """Concordance: how often, of two strategies of a user, that with the larger helpful share is worth more,
     less one half; mean over users, each with at least one such pair.
     """

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from experiments.guardian import chart
 from experiments.two_loops.measure import REFERENCE
 from experiments.two_loops.tables import MAPPED, STEPS, cuts, mappable, mapped
+from skg_bench.study import spreads
 
 FILES = {
     "two_loops.svg": "Loops and signs against reactions alone, over the prior",
@@ -41,20 +41,20 @@ def files(table: pd.DataFrame, made: Mapping[str, float]) -> Mapping[str, str]:
     )
     first, second, third = FILES
     return {
-        first: chart.strips(
+        first: spreads.strips(
             "Does a second loop help?", (how, f"Median and nine of ten of {len(table)} draws from the prior."), drawn
         ),
-        second: chart.strips("In a world made for the later loop", (how, made_for), world),
+        second: spreads.strips("In a world made for the later loop", (how, made_for), world),
         third: maps(table),
     }
 
 
-def _spread(values: "pd.Series[float]") -> chart.Spread:
+def _spread(values: "pd.Series[float]") -> spreads.Spread:
     low, middle, high = np.quantile(values, (0.05, 0.5, 0.95)).tolist()
     return low, middle, high
 
 
-def _interval(row: Mapping[str, float], name: str) -> chart.Spread:
+def _interval(row: Mapping[str, float], name: str) -> spreads.Spread:
     mean, error = row[name], row[f"{name}_error"]
     return mean - 1.96 * error, mean, mean + 1.96 * error
 
@@ -65,7 +65,7 @@ def maps(table: pd.DataFrame) -> str:
     width, height = 2 * side + 56, TOP + HIGH * STEPS + 54
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
-        f'<style>{chart.STYLE}{STYLE}</style><rect class="paper" width="{width}" height="{height}" rx="6"/>',
+        f'<style>{spreads.SPREAD_STYLE}{STYLE}</style><rect class="paper" width="{width}" height="{height}" rx="6"/>',
         '<text class="title" x="16" y="26">Where does the later loop help?</text>',
         f'<text x="16" y="44">{HOW}</text>',
     ]

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from experiments.guardian.lives import Draw, Life, Lives, by_user, over_users, paired
-from experiments.guardian.verdicts import figures
 from experiments.two_loops.counters import CONCORDANCE, concordance, strategy_worths
 from skg_bench.core.advice import ACCEPTED, OVERRIDDEN, REGRET_IT, WAIT, WORTH_IT
 from skg_bench.core.grid import F64, Bool
+from skg_bench.study.guardian.lives import Draw, Life, Lives, life_means, over_users, paired_lives
+from skg_bench.study.guardian.mass_verdicts import figures
 
 REFERENCE = "immediate"
 DIFFERENCES = {  # arm less another one, both in the same world, and what this tells
@@ -39,12 +39,12 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     """A row of the table: of each arm the means over users, of arms in pairs the differences with standard errors."""
     row: dict[str, float] = {}
     for name, life in lives.items():
-        row[f"utility {name}"] = over_users(by_user(life, life.utility)).mean
+        row[f"utility {name}"] = over_users(life_means(life, life.utility)).mean
         row[f"acceptance {name}"] = acceptance(life)
         if name != REFERENCE:
-            row |= figures(f"{name} - {REFERENCE}", paired(life, lives[REFERENCE], utility))
+            row |= figures(f"{name} - {REFERENCE}", paired_lives(life, lives[REFERENCE], utility))
     for name, reference in DIFFERENCES:
-        row |= figures(f"{name} - {reference}", paired(lives[name], lives[reference], utility))
+        row |= figures(f"{name} - {reference}", paired_lives(lives[name], lives[reference], utility))
     worths = strategy_worths(lives)
     for name in CONCORDANCE:
         row |= figures(f"concordance {name}", concordance(lives[name], worths))
@@ -53,7 +53,7 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
 
 def acceptance(life: Life) -> float:
     """Mean over users of the share of what was said that they listened to."""
-    return over_users(by_user(life, life.listened.astype(np.float64), life.spoken)).mean
+    return over_users(life_means(life, life.listened.astype(np.float64), life.spoken)).mean
 
 
 def decisions(life: Life) -> dict[str, float]:

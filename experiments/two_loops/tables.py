@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from experiments.guardian.verdicts import better, spread, worse
 from experiments.two_loops.measure import DECISIONS, REFERENCE
 from skg_bench.app.experiment_report import Table
+from skg_bench.study.guardian.mass_verdicts import better, spread, worse
 
 GRID = {  # loops and merge, and its arms by signs
     "immediate": {"pause": "immediate", "neutral": "immediate", "wrong": "wrong_immediate"},

@@ -155,7 +155,7 @@ def _out(command: str) -> Path:
 
 def _kept(command: str) -> bool:
     """Is it a run that is finished, of today's configuration and data? Then its logs are read again, whatever the code
-    has become since. Commands that make draws look at that themselves (`experiments/kept_draws.py`).
+    has become since. Commands that make draws look at that themselves (`skg_bench/study/kept_draws.py`).
     """
     if not command.startswith("run "):
         return False

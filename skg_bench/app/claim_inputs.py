@@ -8,10 +8,10 @@ from pathlib import Path
 
 from skg_bench.analysis.comparison.findings import FindingsFile, FindingSource, files
 from skg_bench.core.foreign import bytes_of, text_of
-from skg_bench.core.paths import CONF, DATA, EXPERIMENTS
+from skg_bench.core.paths import CONF, DATA, EXPERIMENTS, experiment_module
 
 _WITHIN = ("experiments", "skg_bench.analysis.comparison", "skg_bench.analysis.counts", "skg_bench.analysis.statistics",
-           "skg_bench.analysis.summary")  # fmt: skip
+           "skg_bench.analysis.summary", "skg_bench.study")  # fmt: skip
 _READ = (".yaml", ".toml")  # priors and texts beside an experiment
 _FORM = ("skg_bench.analysis.comparison.claims", "skg_bench.analysis.comparison.findings")  # say it, and find nothing
 
@@ -83,11 +83,11 @@ def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> FindingSourc
 @cache
 def analysis(experiment: str) -> str:
     """Digest of the source that makes findings of runs: the experiment's own, with the priors beside it, and what it
-    imports of other experiments and of the analysis. Comments and docstrings do not count, nor does what draws pages.
+    imports of `study` and of the analysis. Comments and docstrings do not count, nor does what draws pages.
     The module in which a definition stands does not count either, so that modules may be moved.
     """
     digest = sha256()
-    modules = _imported(f"experiments.{experiment}.analysis", {})
+    modules = _imported(f"{experiment_module(experiment, EXPERIMENTS)}.analysis", {})
     for statement in sorted(statement for file in modules.values() for statement in _statements(file)):
         digest.update(f"{statement}\0".encode())
     folders = {file.parent for file in modules.values()} - {EXPERIMENTS}

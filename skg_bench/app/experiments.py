@@ -1,7 +1,8 @@
 """`skg-bench experiment`: finds the experiments of the checkout, lists them, and runs one.
 
 An entry is a module of `experiments/` with `EXPERIMENT = Experiment(analyse)`: `experiments/NAME/analysis.py` is called
-NAME, any other module NAME/MODULE. They are no part of the package, which imports them here only, by name.
+NAME, any other module NAME/MODULE; benches stand in `experiments/bench/` and are called the same way. They are no part
+of the package, which imports them here only, by name.
 """
 
 import ast
@@ -22,11 +23,19 @@ from skg_bench.app.progress import console, working
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import text_of
-from skg_bench.core.paths import EXPERIMENTS
+from skg_bench.core.paths import EXPERIMENTS, experiment_module
 from skg_bench.runfolder.run import Run
 
 OneRun = Annotated[Run, typer.Argument(parser=Run, metavar="RUN", help="A run directory.")]
 Runs = Annotated[list[Run], typer.Argument(parser=Run, metavar="RUN", help="Run directories.")]
+Overrides = Annotated[  # these, of experiments that draw worlds from a prior: skg_bench/study
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE", help="Such as simulator.habit=0: a parameter that is given is not drawn."),
+]
+Profile = Annotated[str, typer.Option(help="How many draws: demo (a minute and a half) or paper (minutes).")]
+Number = Annotated[int | None, typer.Option("--draws", help="How many draws, whatever the profile.", min=1)]
+Folder = Annotated[Path | None, typer.Option("--out", help="Keeps the draws; what is there already is kept.")]
+PriorFile = Annotated[Path, typer.Option("--prior", help="Another prior, in the format of the project's.")]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 _RESTARTED = "SKG_BENCH_RESTARTED"  # set where this process has taken the place of one that said what it does
 _WRITE = Annotated[
@@ -67,7 +76,8 @@ def questions() -> dict[str, str]:
             "the repository, install it from there with `pip install --editable .`, and give the command again"
         )
     lines = {}
-    for file in sorted(EXPERIMENTS.glob("*/*.py"), key=lambda path: (path.parent, path.stem != "analysis", path)):
+    entries = [*EXPERIMENTS.glob("*/*.py"), *EXPERIMENTS.glob("bench/*/*.py")]
+    for file in sorted(entries, key=lambda path: (path.parent.name, path.stem != "analysis", path)):
         text = text_of(file)
         if "\nEXPERIMENT = " not in text:
             continue
@@ -100,7 +110,7 @@ def run_experiment(name: str, arguments: Sequence[str]) -> int:
     if _RESTARTED not in os.environ and "--help" not in arguments:  # before anything heavy is imported
         console(sys.stderr).print(f"{name}: {known[name]}")
     folder, _, module = name.partition("/")
-    path = f"experiments.{folder}.{module or 'analysis'}"
+    path = f"{experiment_module(folder)}.{module or 'analysis'}"
     try:
         entry: Experiment = import_module(path).EXPERIMENT
         code: int = _command(name, known[name], entry)(

@@ -27,7 +27,7 @@ _NO_PARAMETERS = ("_target_", "_with_", "defaults")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ComponentParameter:
     """A key of a yaml."""
 
     path: str  # below the seam, or below the root: `threshold`, `curator.capture`
@@ -77,30 +77,30 @@ def show_parameters(name: str) -> None:
     screen.print(f"skg-bench run{chosen}{_override(parameters, '' if _at_root(file) else f'{place}.')}")
 
 
-def option_parameters(seam: str, option: str) -> Iterator[Parameter]:
+def option_parameters(seam: str, option: str) -> Iterator[ComponentParameter]:
     """All parameters of an option, those of components inside of it too."""
     comments, at_root = _comments(_file(seam, option)), _at_root(_file(seam, option))
     root = _comments(_file(ROOT_YAML, "")) if at_root else {}
     yield from _described(_composed(seam, option), {**root, **comments}, "")
 
 
-def _described(node: Mapping[str, Any], comments: Mapping[str, str], above: str) -> Iterator[Parameter]:
+def _described(node: Mapping[str, Any], comments: Mapping[str, str], above: str) -> Iterator[ComponentParameter]:
     for key, value in node.items():
         if key in _NO_PARAMETERS:
             continue
         path = f"{above}{key}"
         if isinstance(value, Mapping) and "_target_" in value:
             if path in comments:
-                yield Parameter(path, str(value["_target_"]).rsplit(".", 1)[-1], comments[path])
+                yield ComponentParameter(path, str(value["_target_"]).rsplit(".", 1)[-1], comments[path])
             inner = {f"{path}.{name}": text for name, text in _of_class(str(value["_target_"])).items()}
             yield from _described(value, {**inner, **comments}, f"{path}.")
         elif isinstance(value, Mapping) and any(f"{path}.{name}" in comments for name in value):
             yield from _described(value, comments, f"{path}.")
         else:
-            yield Parameter(path, value, comments.get(path) or comments.get(above.rstrip("."), ""))
+            yield ComponentParameter(path, value, comments.get(path) or comments.get(above.rstrip("."), ""))
 
 
-def _override(parameters: Sequence[Parameter], above: str) -> str:
+def _override(parameters: Sequence[ComponentParameter], above: str) -> str:
     """How to give the first parameter that is no component another value."""
     paths = [p.path for p in parameters if not any(other.path.startswith(f"{p.path}.") for other in parameters)]
     if above.endswith(".llm."):  # through its wrappers (overrides.deepened)

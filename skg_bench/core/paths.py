@@ -14,3 +14,8 @@ CONF = _find("conf")
 DATA = _find("data")
 EXPERIMENTS = _find("experiments")
 CHECKOUT = DATA.parent
+
+
+def experiment_module(name: str, folder: Path = EXPERIMENTS) -> str:
+    """Package of an experiment, or of a bench, which stands one folder lower."""
+    return f"experiments.bench.{name}" if (folder / "bench" / name).is_dir() else f"experiments.{name}"

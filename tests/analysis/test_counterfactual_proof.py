@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from experiments.counterfactual_proof import analysis, measure
-from experiments.guardian import study
-from experiments.guardian.draws import Drawn
-from experiments.guardian.lives import Draw, Life, Lives
-from experiments.guardian.replays import books_of_others
 from skg_bench.core.advice import ACCEPTED, AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.core.errors import UsageError
+from skg_bench.study.guardian import study
+from skg_bench.study.guardian.drawing import Drawn, DrawRequest
+from skg_bench.study.guardian.lives import Draw, Life, Lives
+from skg_bench.study.guardian.replays import books_of_others
 
 NAME, TRIGGERS = "counterfactual_proof", 44
 NOTHING = (  # whatever is said is worth the same
@@ -25,7 +25,7 @@ MUCH = (  # kinds differ, few purchases are wanted, and the seed book is a poor 
 )  # fmt: skip
 
 
-def lives(users: int, *overrides: str) -> tuple[study.Study, Lives]:
+def lives(users: int, *overrides: str) -> tuple[study.DrawStudy, Lives]:
     """Those of one draw, with all that is replayed."""
     whole = study.study(NAME, [f"users={users}", *overrides], triggers=TRIGGERS)
     draw = whole.draw(0)
@@ -34,12 +34,12 @@ def lives(users: int, *overrides: str) -> tuple[study.Study, Lives]:
 
 
 @pytest.fixture(scope="module")
-def known() -> tuple[study.Study, Lives]:
+def known() -> tuple[study.DrawStudy, Lives]:
     return lives(30, *NOTHING)
 
 
 @pytest.fixture(scope="module")
-def nothing(known: tuple[study.Study, Lives]) -> Lives:
+def nothing(known: tuple[study.DrawStudy, Lives]) -> Lives:
     return known[1]
 
 
@@ -152,11 +152,12 @@ def test_a_rise_deceives_where_no_gain_is_shown_and_the_pair_tells_where_all_con
     assert analysis.told_apart(table).tolist() == [True, True, True, False]
 
 
-def test_the_report_tells_every_claim_and_what_order_changes(known: tuple[study.Study, Lives]) -> None:
+def test_the_report_tells_every_claim_and_what_order_changes(known: tuple[study.DrawStudy, Lives]) -> None:
     whole, every = known
     table = pd.DataFrame([{"draw": n, **whole.draw(n).values, **figures(every)} for n in range(3)])
     told = analysis.report(
-        Drawn(whole, table, "the command", whole.setup.manifest()), analysis.Orders(table[:1], table[:1])
+        Drawn(whole, table, DrawRequest(NAME, measure.measure), whole.setup.manifest()),
+        analysis.Orders(table[:1], table[:1]),
     )
     assert told.findings is not None
     assert {finding.id for finding in told.findings()} == {"P31", "P32", "P33"}

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from experiments.speed import embedding
-from experiments.speed.embedding import HASHING, LIBRARY, Way
+from experiments.bench.speed import embedding
+from experiments.bench.speed.embedding import HASHING, LIBRARY, Way
 from skg_bench.core.grid import I16
 from skg_bench.embedder.hashing import Hashing
 

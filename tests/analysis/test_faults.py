@@ -10,14 +10,25 @@ from threading import Event
 
 import pytest
 
-from experiments.faults import damage, special
-from experiments.faults.analysis import ROWS, chosen, report, trials
-from experiments.faults.command import Done, Running
-from experiments.faults.commands import RECORDED
-from experiments.faults.disk import full
-from experiments.faults.lab import Bench, Lab
-from experiments.faults.outcomes import ENDS, End, Outcome, failures, general, holds, instructs, places, table, worst
-from experiments.faults.reader import Reader
+from experiments.bench.faults import damage, special
+from experiments.bench.faults.analysis import ROWS, chosen, report, trials
+from experiments.bench.faults.command import Done, Running
+from experiments.bench.faults.commands import RECORDED
+from experiments.bench.faults.disk import full
+from experiments.bench.faults.lab import Bench, Lab
+from experiments.bench.faults.outcomes import (
+    ENDS,
+    End,
+    Outcome,
+    failures,
+    general,
+    holds,
+    instructs,
+    places,
+    table,
+    worst,
+)
+from experiments.bench.faults.reader import Reader
 from skg_bench.app.compose import compose
 from skg_bench.app.experiments import ONE_THREAD
 from skg_bench.core.errors import UsageError

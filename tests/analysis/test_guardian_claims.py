@@ -12,14 +12,14 @@ import pytest
 
 from experiments.generic import analysis as generic
 from experiments.generic.measure import nth, parts
-from experiments.guardian import study
-from experiments.guardian.lives import Draw
 from experiments.guardian_arc import analysis as arc
 from experiments.guardian_arc import measure
 from experiments.seeds import analysis as seeds
 from experiments.seeds.measure import BOOKS
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.paths import DATA
+from skg_bench.study.guardian import study
+from skg_bench.study.guardian.lives import Draw
 
 # Whatever is said persuades as much as anything else, at any time: nothing can be learned. Arms share all draws.
 ALIKE = (

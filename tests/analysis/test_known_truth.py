@@ -12,8 +12,9 @@ from experiments.known_truth.heavy import LATER, sampled
 from experiments.known_truth.heavy import WORLDS as TAILS
 from experiments.known_truth.quality import Drawn, Side, quality
 from experiments.known_truth.redrawn import Population, qualities
-from experiments.known_truth.worlds import EFFECT, NULLS, WORLDS, World, difference, figure, generator, injected, sample
+from experiments.known_truth.worlds import EFFECT, NULLS, WORLDS, World, difference, figure, injected, sample
 from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL, Cells
+from skg_bench.study.replications import generator
 
 RUNS = 200
 SLACK = 0.02  # of so few runs

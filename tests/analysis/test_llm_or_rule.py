@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.guardian.draws import Drawn
-from experiments.guardian.lives import Draw, Lives
-from experiments.guardian.study import Study, lives, study
 from experiments.llm_or_rule import analysis, figure
 from experiments.llm_or_rule.measure import CHOOSERS, FORK, measure, prefers
 from experiments.llm_or_rule.reading import bins, break_even
+from skg_bench.study.guardian.drawing import Drawn, DrawRequest
+from skg_bench.study.guardian.lives import Draw, Lives
+from skg_bench.study.guardian.study import DrawStudy, lives, study
 
 ALIKE = {
     "kinds_apart": 0.0,
@@ -30,12 +30,12 @@ PLAIN = {"policy.similarity": 2.0, "policy.temperature": 0.5}
 
 
 @pytest.fixture(scope="module")
-def whole() -> Study:
+def whole() -> DrawStudy:
     return study("llm_or_rule", ["users=16"], triggers=45)
 
 
 @pytest.fixture(scope="module")
-def drawn(whole: Study) -> tuple[Draw, Lives]:
+def drawn(whole: DrawStudy) -> tuple[Draw, Lives]:
     draw = whole.draw(0)
     return draw, lives(whole, draw)
 
@@ -53,7 +53,7 @@ def test_choosers_are_given_the_same_books_and_differ_from_then_on_only(drawn: t
 
 
 @pytest.mark.req("P45")
-def test_where_all_strategies_are_alike_nobody_chooses_better(whole: Study) -> None:
+def test_where_all_strategies_are_alike_nobody_chooses_better(whole: DrawStudy) -> None:
     draw = Draw(0, ALIKE | PLAIN)
     row = measure(draw, lives(whole, draw))
     for name in CHOOSERS:
@@ -61,7 +61,7 @@ def test_where_all_strategies_are_alike_nobody_chooses_better(whole: Study) -> N
 
 
 @pytest.mark.req("P45")
-def test_a_book_shows_where_its_strategies_persuade_and_the_generic_question_does_not(whole: Study) -> None:
+def test_a_book_shows_where_its_strategies_persuade_and_the_generic_question_does_not(whole: DrawStudy) -> None:
     draw = Draw(1, PLAIN | {"generic": -6.0, "persuades": 1.5, "wanted_share": 0.1, "policy.none": -5.0})
     row = measure(draw, lives(whole, draw))
     assert row["reader - empty"] > 1.96 * row["reader - empty_error"] > 0
@@ -88,12 +88,12 @@ def test_readers_are_binned_by_how_well_they_tell_places_apart_and_each_once() -
     assert break_even(readers[:2]).startswith("none")
 
 
-def test_the_report_has_all_choosers_and_figures_that_are_svg(whole: Study, drawn: tuple[Draw, Lives]) -> None:
+def test_the_report_has_all_choosers_and_figures_that_are_svg(whole: DrawStudy, drawn: tuple[Draw, Lives]) -> None:
     row: Mapping[str, float] = measure(*drawn)
     rng = np.random.default_rng(0)
     rows = [{k: v + rng.normal(0, 0.01) for k, v in row.items()} | dict(whole.draw(n).values) for n in range(12)]
     draws = Drawn(
-        whole, pd.DataFrame(rows).assign(draw=range(12)), "skg-bench experiment llm_or_rule", whole.setup.manifest()
+        whole, pd.DataFrame(rows).assign(draw=range(12)), DrawRequest("llm_or_rule", measure), whole.setup.manifest()
     )
     text = analysis.markdown(draws, analysis.parts_of(draws))
     assert all(words in text for words in CHOOSERS.values())
@@ -102,7 +102,7 @@ def test_the_report_has_all_choosers_and_figures_that_are_svg(whole: Study, draw
         ET.fromstring(drawing)  # noqa: S314 - our own
 
 
-def test_the_books_are_given_at_the_turn_that_is_measured_from(whole: Study) -> None:
+def test_the_books_are_given_at_the_turn_that_is_measured_from(whole: DrawStudy) -> None:
     forks = {arm.name: None if arm.fork is None else (arm.fork.arm.name, arm.fork.turn) for arm in whole.arms}
     assert forks.pop("live") is None
     assert set(forks.values()) == {("live", FORK)}

@@ -10,12 +10,21 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from experiments.locking import analysis, event_time
-from experiments.locking.analysis import findings
-from experiments.locking.event_time import AT_ONCE, SITTINGS, Losses, Setting, against_at_once, lived, losses, settings
-from experiments.locking.held import Held
-from experiments.locking.processes import Outcome
-from experiments.locking.writers import JobEnd
+from experiments.bench.locking import analysis, event_time
+from experiments.bench.locking.analysis import findings
+from experiments.bench.locking.event_time import (
+    AT_ONCE,
+    SITTINGS,
+    Losses,
+    Setting,
+    against_at_once,
+    lived,
+    losses,
+    settings,
+)
+from experiments.bench.locking.held import Held
+from experiments.bench.locking.processes import Outcome
+from experiments.bench.locking.writers import JobEnd
 from skg_bench.analysis.comparison.assay import Measured
 from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.core.errors import UsageError

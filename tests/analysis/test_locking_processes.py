@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from experiments.locking.bursts import Learner, LoggedJob, batch_of, bursts, learners
-from experiments.locking.held import Held, held
-from experiments.locking.processes import Outcome, table
-from experiments.locking.writers import NOW, JobEnd, replay, writers
+from experiments.bench.locking.bursts import Learner, LoggedJob, batch_of, bursts, learners
+from experiments.bench.locking.held import Held, held
+from experiments.bench.locking.processes import Outcome, table
+from experiments.bench.locking.writers import NOW, JobEnd, replay, writers
 from skg_bench.app.api import run as simulate
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.speed import peers
-from experiments.speed.peer_routers import Encoder, GPTCache, SemanticRouter, cached, gptcache
+from experiments.bench.speed import peers
+from experiments.bench.speed.peer_routers import Encoder, GPTCache, SemanticRouter, cached, gptcache
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, quantise
 from skg_bench.core.shortlist import max_dots

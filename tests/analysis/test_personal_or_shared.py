@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.guardian import study
-from experiments.guardian.draws import Drawn
-from experiments.guardian.lives import Draw, Lives
-from experiments.guardian.replays import later, life_with
 from experiments.personal_or_shared import analysis, measure
 from experiments.personal_or_shared.batch import rated, shared
 from skg_bench.core.advice import OVERRIDDEN, WAIT
+from skg_bench.study.guardian import study
+from skg_bench.study.guardian.drawing import Drawn, DrawRequest
+from skg_bench.study.guardian.lives import Draw, Lives
+from skg_bench.study.guardian.replays import later, life_with
 
 NAME, TRIGGERS = "personal_or_shared", 44
 LOUD = (  # what moves a choice: ratings, little else
@@ -21,7 +21,7 @@ LOUD = (  # what moves a choice: ratings, little else
 )  # fmt: skip
 
 
-def lives(users: int, *overrides: str, draw: int = 0) -> tuple[study.Study, Lives]:
+def lives(users: int, *overrides: str, draw: int = 0) -> tuple[study.DrawStudy, Lives]:
     """Those of a draw, with all that is replayed."""
     whole = study.study(NAME, [f"users={users}", *overrides], triggers=TRIGGERS)
     lived = study.lives(whole, whole.draw(draw))
@@ -34,7 +34,7 @@ def figures(every: Lives) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def alike() -> tuple[study.Study, Lives]:
+def alike() -> tuple[study.DrawStudy, Lives]:
     """Users who do not differ."""
     return lives(60, *LOUD, *analysis.ALIKE)
 
@@ -48,7 +48,7 @@ def test_where_users_like_different_kinds_another_users_book_is_worth_less() -> 
 
 
 @pytest.mark.req("P01", "P02")
-def test_where_users_are_all_alike_nothing_personal_is_found(alike: tuple[study.Study, Lives]) -> None:
+def test_where_users_are_all_alike_nothing_personal_is_found(alike: tuple[study.DrawStudy, Lives]) -> None:
     row = figures(alike[1])
     assert abs(row["own_less_donor"]) < 3.5 * row["own_less_donor_error"]
     assert row["own_less_donor_error"] > 0
@@ -59,7 +59,9 @@ def test_where_users_are_all_alike_nothing_personal_is_found(alike: tuple[study.
 
 
 @pytest.mark.req("P01")
-def test_a_shared_book_has_each_kind_once_with_the_ratings_of_all_users(alike: tuple[study.Study, Lives]) -> None:
+def test_a_shared_book_has_each_kind_once_with_the_ratings_of_all_users(
+    alike: tuple[study.DrawStudy, Lives],
+) -> None:
     whole, every = alike
     setting, books = study.opened(whole, whole.draw(0)), every["live_30"].books
     pool, book = rated(setting, books), shared(setting, books, 3)
@@ -77,7 +79,9 @@ def test_a_shared_book_has_each_kind_once_with_the_ratings_of_all_users(alike: t
 
 
 @pytest.mark.req("P03")
-def test_an_example_of_a_context_goes_to_the_kind_that_was_rated_best_there(alike: tuple[study.Study, Lives]) -> None:
+def test_an_example_of_a_context_goes_to_the_kind_that_was_rated_best_there(
+    alike: tuple[study.DrawStudy, Lives],
+) -> None:
     whole, every = alike
     setting, books = study.opened(whole, whole.draw(0)), every["live_30"].books
     pool, book = rated(setting, books), shared(setting, books, 1)
@@ -99,7 +103,7 @@ def test_an_example_of_a_context_goes_to_the_kind_that_was_rated_best_there(alik
 
 
 @pytest.mark.req("P01")
-def test_a_batch_of_night_k_is_served_from_trigger_k_on(alike: tuple[study.Study, Lives]) -> None:
+def test_a_batch_of_night_k_is_served_from_trigger_k_on(alike: tuple[study.DrawStudy, Lives]) -> None:
     every = alike[1]
     together = measure.worths(every)["batch"]
     for t, name in ((0, "frozen"), (1, "batch_1"), (2, "batch_1"), (3, "batch_3"), (29, "batch_10"), (40, "batch_30")):
@@ -110,7 +114,7 @@ def test_a_batch_of_night_k_is_served_from_trigger_k_on(alike: tuple[study.Study
 
 @pytest.mark.req("P01")
 def test_after_a_test_of_two_cohorts_all_have_the_book_under_which_more_was_listened_to(
-    alike: tuple[study.Study, Lives],
+    alike: tuple[study.DrawStudy, Lives],
 ) -> None:
     every = dict(alike[1])
     first = ~later(every["frozen"], measure.HALF)
@@ -127,14 +131,14 @@ def test_after_a_test_of_two_cohorts_all_have_the_book_under_which_more_was_list
 
 
 def test_the_report_tells_every_claim_and_is_as_expected_where_nothing_personal_is_found(
-    alike: tuple[study.Study, Lives],
+    alike: tuple[study.DrawStudy, Lives],
 ) -> None:
     whole, every = alike
     table = pd.DataFrame([{"draw": n, **whole.draw(n).values, **figures(every)} for n in range(4)])
     none = table.assign(own_less_donor=0.0)
     told = analysis.report(
-        Drawn(whole, table, "the command", whole.setup.manifest()),
-        Drawn(whole, none, "the control", whole.setup.manifest()),
+        Drawn(whole, table, DrawRequest(NAME, measure.measure), whole.setup.manifest()),
+        Drawn(whole, none, DrawRequest(NAME, measure.measure), whole.setup.manifest()),
     )
     assert told.holds
     assert told.findings is not None
@@ -144,6 +148,6 @@ def test_the_report_tells_every_claim_and_is_as_expected_where_nothing_personal_
     assert "<svg" in told.figures["personal_or_shared.svg"]
     personal = table.assign(own_less_donor=1.0)
     assert not analysis.report(
-        Drawn(whole, table, "the command", whole.setup.manifest()),
-        Drawn(whole, personal, "the control", whole.setup.manifest()),
+        Drawn(whole, table, DrawRequest(NAME, measure.measure), whole.setup.manifest()),
+        Drawn(whole, personal, DrawRequest(NAME, measure.measure), whole.setup.manifest()),
     ).holds

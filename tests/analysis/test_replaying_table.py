@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.speed import replaying
+from experiments.bench.speed import replaying
 
 
 def test_replays_are_held_against_their_mark(monkeypatch: pytest.MonkeyPatch) -> None:

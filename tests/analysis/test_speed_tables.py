@@ -1,12 +1,12 @@
-"""The entries of `experiments/speed`: what they report of what was measured, which is planted here."""
+"""The entries of `experiments/bench/speed`: what they report of what was measured, which is planted here."""
 
 from pathlib import Path
 
 import pytest
 
-from experiments.speed import advice, analysis, asking, embedding, footprint, peers, replay, shared_index
-from experiments.speed.embedding import HASHING, LIBRARY, Way
-from experiments.speed.shared_index import Search
+from experiments.bench.speed import advice, analysis, asking, embedding, footprint, peers, replay, shared_index
+from experiments.bench.speed.embedding import HASHING, LIBRARY, Way
+from experiments.bench.speed.shared_index import Search
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.embedder.hashing import Hashing

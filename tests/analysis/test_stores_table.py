@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from experiments.speed import counted, server, stores
+from experiments.bench import server
+from experiments.bench.speed import counted, stores
 from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.storing import update
 from skg_bench.store.memory import InMemory
@@ -81,7 +82,7 @@ def test_lost_updates_end_the_benchmark_with_failure(
     nothing: Callable[..., Any] = lambda *_, **__: iter(())  # noqa: E731
     monkeypatch.setattr(stores, "counted", few)
     monkeypatch.setattr(stores, "rows", nothing)
-    monkeypatch.setattr("experiments.speed.server.find_spec", lambda _: None)
+    monkeypatch.setattr("experiments.bench.server.find_spec", lambda _: None)
     report = stores.analyse(folder=tmp_path, updates=20)
     assert f"| SQLite | 20 | {line} | 2 s, 1 retries, 0 kills |" in report.page
     assert report.holds == (lost == 0)

@@ -10,10 +10,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from experiments.guardian.draws import Drawn
-from experiments.guardian.lives import Draw, Life, Lives, paired
-from experiments.guardian.study import Study, lives, study
-from experiments.guardian.verdicts import above, below
 from experiments.two_loops import analysis, figure
 from experiments.two_loops.counters import concordance, strategy_worths
 from experiments.two_loops.measure import decisions, measure, utility
@@ -22,11 +18,15 @@ from skg_bench.app.experiment_report import Table
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.advice import ACCEPTED, OUTCOMES, OVERRIDDEN, REGRET_IT, SATISFACTIONS, WAIT, WORTH_IT
 from skg_bench.core.paths import CONF
+from skg_bench.study.guardian.drawing import Drawn, DrawRequest
+from skg_bench.study.guardian.lives import Draw, Life, Lives, paired_lives
+from skg_bench.study.guardian.mass_verdicts import above, below
+from skg_bench.study.guardian.study import DrawStudy, lives, study
 
 ARMS = tuple(yaml.safe_load((CONF / "experiment" / "two_loops.yaml").read_text("utf-8"))["arms"])
 
 
-def some(arms: Sequence[str], users: int, more: Sequence[str] = (), triggers: int = 60) -> Study:
+def some(arms: Sequence[str], users: int, more: Sequence[str] = (), triggers: int = 60) -> DrawStudy:
     """The study with these arms only."""
     left_out = [f"~arms.{arm}" for arm in ARMS if arm not in arms]
     return study(
@@ -38,8 +38,8 @@ def some(arms: Sequence[str], users: int, more: Sequence[str] = (), triggers: in
 def test_later_answers_about_advice_that_was_followed_show_in_the_world_made_for_them_beside_a_coin_s() -> None:
     world = some(("later", "heeded_later", "coin"), 110)
     made = lives(world, analysis.made_for_it())
-    assert paired(made["heeded_later"], made["coin"], utility).better
-    assert not paired(made["later"], made["coin"], utility).better  # as the article counts them
+    assert paired_lives(made["heeded_later"], made["coin"], utility).better
+    assert not paired_lives(made["later"], made["coin"], utility).better  # as the article counts them
 
 
 @pytest.mark.req("P30")
@@ -75,7 +75,7 @@ def test_answers_that_say_nothing_are_found_to_say_something_no_more_often_than_
     world = some(("both", "later_turned"), 20, triggers=25)
     noise = {"answered": 0.9, "mistaken": 0.5, "not_sure": 0.0, "sitting_days": 0.5}
     pairs = [lives(world, Draw(number, noise)) for number in range(6)]
-    less = [paired(pair["both"], pair["later_turned"], utility) for pair in pairs]
+    less = [paired_lives(pair["both"], pair["later_turned"], utility) for pair in pairs]
     assert all(difference.error > 0 for difference in less)  # the arms do differ
     assert sum(difference.better or difference.worse for difference in less) <= 2  # 3 of 6: one chance in 450
 
@@ -96,7 +96,7 @@ def test_cells_that_the_grid_leaves_out_are_the_same_as_one_that_it_has() -> Non
 
 
 @pytest.fixture(scope="module")
-def small() -> tuple[Study, Mapping[str, float], Lives]:
+def small() -> tuple[DrawStudy, Mapping[str, float], Lives]:
     """All arms, few users, and a row of the table."""
     whole = study("two_loops", ["users=8"], triggers=7)
     draw = whole.draw(0)
@@ -112,7 +112,9 @@ def with_turns(life: Life, columns: Mapping[str, Sequence[float]]) -> Life:
 
 
 @pytest.mark.req("P30")
-def test_each_cell_of_the_two_by_two_has_the_truth_beside_it(small: tuple[Study, Mapping[str, float], Lives]) -> None:
+def test_each_cell_of_the_two_by_two_has_the_truth_beside_it(
+    small: tuple[DrawStudy, Mapping[str, float], Lives],
+) -> None:
     turns: dict[str, Sequence[float]] = {
         "outcome": [ACCEPTED, WAIT, ACCEPTED, OVERRIDDEN, OVERRIDDEN, OVERRIDDEN],
         "satisfaction": [WORTH_IT, REGRET_IT, REGRET_IT, REGRET_IT, REGRET_IT, -1],
@@ -129,7 +131,7 @@ def test_each_cell_of_the_two_by_two_has_the_truth_beside_it(small: tuple[Study,
 
 
 def test_the_worth_of_a_kind_is_told_from_the_worth_of_the_triggers_that_it_was_said_on(
-    small: tuple[Study, Mapping[str, float], Lives],
+    small: tuple[DrawStudy, Mapping[str, float], Lives],
 ) -> None:
     life = small[2]["both"]
     rich: dict[str, Sequence[float]] = {
@@ -148,7 +150,7 @@ def test_the_worth_of_a_kind_is_told_from_the_worth_of_the_triggers_that_it_was_
 
 @pytest.mark.req("P09")
 def test_a_counter_is_calibrated_where_the_larger_helpful_share_is_the_larger_worth(
-    small: tuple[Study, Mapping[str, float], Lives],
+    small: tuple[DrawStudy, Mapping[str, float], Lives],
 ) -> None:
     worths = np.array([[0.1, 0.2, 0.3, np.nan]] * 3)
     books = SimpleNamespace(
@@ -176,13 +178,13 @@ def test_a_map_holds_every_draw_once_and_small_effects_need_many_users() -> None
 
 
 def test_the_report_has_a_row_for_each_cell_a_finding_for_each_claim_and_figures_that_are_svg(
-    small: tuple[Study, Mapping[str, float], Lives],
+    small: tuple[DrawStudy, Mapping[str, float], Lives],
 ) -> None:
     whole, row, _ = small
     rng = np.random.default_rng(0)
     rows = [{k: v + rng.normal(0, 0.01) for k, v in row.items()} | dict(whole.draw(n).values) for n in range(12)]
     draws = Drawn(
-        whole, pd.DataFrame(rows).assign(draw=range(12)), "skg-bench experiment two_loops", whole.setup.manifest()
+        whole, pd.DataFrame(rows).assign(draw=range(12)), DrawRequest("two_loops", measure), whole.setup.manifest()
     )
     parts = analysis.parts_of(draws, row)
     tables = {part.title: part for part in parts if isinstance(part, Table)}

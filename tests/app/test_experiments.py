@@ -71,7 +71,7 @@ def test_without_a_name_every_experiment_is_listed_with_its_question() -> None:
     assert code == 0
     assert "pairing_gain" in out
     assert "What is pairing worth?" in out
-    folders = {path.parent.name for path in (ROOT / "experiments").glob("*/README.md")}
+    folders = {path.parent.name for path in (ROOT / "experiments").rglob("README.md")}
     assert folders == {name for name in NAMES if "/" not in name}
     for question in experiments.questions().values():
         assert 0 < len(question) <= 120
@@ -209,7 +209,7 @@ def test_what_is_timed_on_one_thread_starts_again_with_its_environment(monkeypat
 
 
 def test_commands_that_documents_name_exist() -> None:
-    texts = [*ROOT.glob("experiments/*/*"), ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("skg_bench/app/*.py")]
+    texts = [*ROOT.glob("experiments/**/*"), ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("skg_bench/app/*.py")]
     named = set()
     for file in texts:
         if file.is_file():

@@ -9,8 +9,8 @@ from threading import Event
 import numpy as np
 import pytest
 
-from experiments.faults.command import Done, Running
-from experiments.faults.lab import digests, turn_shards
+from experiments.bench.faults.command import Done, Running
+from experiments.bench.faults.lab import digests, turn_shards
 from tests.processes import needs_proc
 from tests.tracker.server import Server, lines
 

@@ -11,7 +11,7 @@ import pytest
 
 from skg_bench.assistant.pipeline import decision, ensemble
 from skg_bench.assistant.pipeline.components import components
-from skg_bench.assistant.pipeline.decision import Choice, Memory
+from skg_bench.assistant.pipeline.decision import Memory, ServingChoice
 from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.grid import I16, I32, U64
 from skg_bench.core.types import Query, Skillbooks, WrittenTexts
@@ -56,7 +56,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
 
     def decide(
         stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None
-    ) -> Choice:
+    ) -> ServingChoice:
         choice = many(stack, query, books, memory, event, texts=texts)
         for row in rng.permutation(len(query.text))[: 3 if query.turn % 4 == 0 else 0].tolist():
             single_book, single_query, own_memory = (

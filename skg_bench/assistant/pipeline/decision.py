@@ -24,7 +24,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ServingChoice:
     """Decision for `[B]` messages, and what it was based on."""
 
     shortlist: Shortlist
@@ -36,7 +36,7 @@ class Choice:
 
 def decide(
     stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None
-) -> Choice:
+) -> ServingChoice:
     """Decides on messages: route, describe, score, choose; `event` `[B]` is the key of the draw, `texts` is for
     policies that read.
     """
@@ -60,7 +60,7 @@ def decide(
     place, propensity = sample(share, positions.at(books.lineage), event)
     skill = np.where(place >= 0, shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
     decision = Decision(query.turn, Candidates(*known), place, propensity)
-    return Choice(shortlist, features, decision, skill, spent.total(len(place)))
+    return ServingChoice(shortlist, features, decision, skill, spent.total(len(place)))
 
 
 class _Spent:

@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.assistant.pipeline.applying import apply_batch
 from skg_bench.assistant.pipeline.cause import causes
 from skg_bench.assistant.pipeline.components import components
-from skg_bench.assistant.pipeline.decision import Choice, decide
+from skg_bench.assistant.pipeline.decision import ServingChoice, decide
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.in_time import InTime, jobs_left
 from skg_bench.assistant.pipeline.ratings import DecisionContext
@@ -96,7 +96,7 @@ class Pipelines:
         later = [stack for cut, stack in self._stacks.items() if cut > turn]
         state.switch_arm(self._stacks[turn], later, n_rows)
 
-    def _served(self, state: PipelineState, choice: Choice, query: Message) -> Reply:
+    def _served(self, state: PipelineState, choice: ServingChoice, query: Message) -> Reply:
         table, skill = state.table, choice.skill
         hit, rows, at = skill >= 0, np.arange(len(skill)), np.maximum(skill, 0)
         how = np.where(hit, HOW[state.stack.shared.serving], FALLBACK)
@@ -247,7 +247,7 @@ def _nobody(n: int) -> Reaction:
     return Reaction(nothing, nothing)
 
 
-def _compared(state: PipelineState, choice: Choice) -> I32 | None:
+def _compared(state: PipelineState, choice: ServingChoice) -> I32 | None:
     """The answer of the nearest candidate where the LLM answers and the arm reads whether the two agree; else -1."""
     reads, skill = state.stack.reads_agreement, choice.skill
     if not reads.any():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.assistant.pipeline.components import Components
-from skg_bench.assistant.pipeline.decision import Choice, Memory
+from skg_bench.assistant.pipeline.decision import Memory, ServingChoice
 from skg_bench.assistant.pipeline.ratings import Ratings
 from skg_bench.assistant.pipeline.signs import HeardOutcomes
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
@@ -26,7 +26,7 @@ class Decided:
 
     query: Query
     books: Skillbooks  # before anything is learned
-    choice: Choice
+    choice: ServingChoice
     truth: TurnTruth | None  # for oracles; None: there are none
 
 

@@ -255,7 +255,7 @@ def test_ten_thousand_resamples_of_a_thousand_users_and_twenty_metrics_take_two_
     values = np.random.default_rng(0).normal(size=(1000, 20))
     start = perf_counter()
     inference.cluster_bootstrap(values, 0)
-    assert perf_counter() - start < 6.0  # 2 s on an idle machine (experiments/speed); tests share theirs
+    assert perf_counter() - start < 6.0  # 2 s on an idle machine (experiments/bench/speed); tests share theirs
 
 
 def test_a_shrunken_estimate_solves_its_equation_and_leaves_large_ones() -> None:

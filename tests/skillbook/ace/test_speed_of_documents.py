@@ -1,6 +1,6 @@
-"""What `experiments/speed/documents.py` times is work: each batch changes the book."""
+"""What `experiments/bench/speed/documents.py` times is work: each batch changes the book."""
 
-from experiments.speed.documents import SIZES, WAYS, batches, rows
+from experiments.bench.speed.documents import SIZES, WAYS, batches, rows
 from skg_bench.skillbook.ace.book import AceBook, to_dict
 from skg_bench.skillbook.ace.strict import strict
 from tests.skillbook.ace.test_strict import ADD, batch
