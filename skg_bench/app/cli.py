@@ -21,10 +21,14 @@ app = typer.Typer(
 )
 app.add_typer(skillbook, name="skillbook")
 
-counterexample = typer.Typer(help="The smallest session that shows it.", no_args_is_help=True, rich_markup_mode=None)
+counterexample = typer.Typer(
+    help="Find and replay the smallest session in which arms differ.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(counterexample, name="counterexample")
 
-data = typer.Typer(help="Data of one's own, and datasets of others.", no_args_is_help=True, rich_markup_mode=None)
+data = typer.Typer(
+    help="Read logs and corpora of your own, and public datasets.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(data, name="data")
 
 RunFolders = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
@@ -57,10 +61,11 @@ def run(
     multirun: Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination of key=a,b,c.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; run nothing.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Verify every file of the run instead; folders may stand for overrides.")
+        bool,
+        typer.Option("--check", help="Run nothing; verify every file of finished runs, named by overrides or folder."),
     ] = False,
 ) -> None:
-    """Simulate users under every arm; write tables and a page. --check: exit code 0 if all is as it was, 1 if not."""
+    """Simulate users under every arm; write tables and a page. Exit code of --check: 0 as written, 1 changed."""
     with plain_errors():
         if check:
             from skg_bench.app.run_check import check_runs
@@ -77,12 +82,15 @@ def run(
 def compare(
     runs: RunFolders,
     *,
-    reference: Annotated[str | None, typer.Option(help="Arm to compare with; default: the run's own.")] = None,
-    correction: Annotated[str, typer.Option(help="For the number of arms: holm, bh or by.")] = "holm",
+    reference: Annotated[str | None, typer.Option(help="Arm to compare with. Default: the run's reference.")] = None,
+    correction: Annotated[
+        str, typer.Option(help="How p-values are corrected for the number of arms: holm, bh or by.")
+    ] = "holm",
     margin: Annotated[
         list[str] | None,
         typer.Option(
-            help="What is too small to matter, to show equivalence; may be given again.", metavar="METRIC=SIZE"
+            help="Differences up to SIZE are too small to matter; tests equivalence. May be given again.",
+            metavar="METRIC=SIZE",
         ),
     ] = None,
     flips: Annotated[
@@ -92,10 +100,10 @@ def compare(
     figure: Annotated[Path | None, typer.Option(help="Draw the differences into this file, .svg.")] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(help="The metric to print, or all; default: utility; may be given again.", metavar="NAME"),
+        typer.Option(help="Metric to print, or `all`. Default: utility. May be given again.", metavar="NAME"),
     ] = None,
 ) -> None:
-    """Paired differences from the reference arm, with intervals. Several seeds are combined."""
+    """Compare arms with a reference arm, user by user. Runs of several seeds are combined."""
     with plain_errors():
         from skg_bench.app.commands import compare as command
 
@@ -110,28 +118,46 @@ def gate(
     run: One,
     *,
     baseline: Annotated[Path, typer.Option(help="The committed baseline file.")],
-    release: Annotated[Path | None, typer.Option(help="That of the last release, held to the budget.")] = None,
+    release: Annotated[
+        Path | None,
+        typer.Option(help="Baseline file of the last release. From it, too, no more than the budget may be lost."),
+    ] = None,
     update: Annotated[bool, typer.Option("--update", help="Write the baseline file from RUN instead.")] = False,
     move_anchor: Annotated[
-        bool, typer.Option("--move-anchor", help="With --update: measure drift from RUN on; else the anchor stays.")
+        bool,
+        typer.Option(
+            "--move-anchor", help="With --update: measure slow drift from RUN on, not from the first baseline."
+        ),
     ] = False,
-    arm: Annotated[str | None, typer.Option(help="With the first --update: arm to gate; default: the learner.")] = None,
+    arm: Annotated[
+        str | None, typer.Option(help="With the first --update: the arm to gate. Default: the learner.")
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a test report here (JUnit XML).")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write a summary for a pull request here.")] = None,
     counterexample: Annotated[
         Path | None, typer.Option(help="Save the smallest session that shows what became worse, as a regression test.")
     ] = None,
-    annotations: Annotated[bool, typer.Option("--annotations", help="Print workflow commands of GitHub.")] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Exit code 0 for the same bits only, 3 where others passed.")
+    annotations: Annotated[
+        bool, typer.Option("--annotations", help="Print the verdict as annotations of GitHub Actions.")
     ] = False,
-    builds: Annotated[int, typer.Option(help="Changing builds a year, to count false alarms.", min=1)] = 250,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact", help="Exit code 0 only if no bit of the logs changed; 3 if bits changed and the gate passed."
+        ),
+    ] = False,
+    builds: Annotated[
+        int, typer.Option(help="Builds a year that change decisions; gives the number of false alarms a year.", min=1)
+    ] = 250,
     unproven: Annotated[
-        bool, typer.Option("--unproven", help="Go on though the gated arm is not ahead of never: it proves nothing.")
+        bool,
+        typer.Option(
+            "--unproven", help="Judge although the gated arm is not shown to beat `never`; a pass then proves little."
+        ),
     ] = False,
     trust: Trust = False,
 ) -> None:
-    """Hold a run against a committed baseline file. Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive."""
+    """Compare a run with a committed baseline file. Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive."""
     with plain_errors():
         from skg_bench.app import gate as command
 
@@ -154,14 +180,16 @@ def report(
     runs: RunFolders,
     user: Annotated[
         list[str] | None,
-        typer.Option(help="A user to look into, by number or by the name in a log; may be given again."),
+        typer.Option(help="A user to look into, by number or by name in the log. May be given again."),
     ] = None,
     beside: Annotated[
         list[Path] | None,
-        typer.Option(help="A run of the same users with other arms, whose proof joins the page; may be given again."),
+        typer.Option(
+            help="A run of the same users with other arms; the page then shows its proof too. May be given again."
+        ),
     ] = None,
 ) -> None:
-    """Write the page again. It may show other users, and the proof of runs beside it."""
+    """Write the page again. It can show other users, and the proof of other runs."""
     with plain_errors():
         from skg_bench.app.commands import report as command
 
@@ -174,12 +202,12 @@ def list_(
         str | None,
         typer.Argument(
             metavar="[SEAM[.OPTION]]",
-            help="router, policy, experiment, ...: its options; policy.threshold: its parameters; config: the keys of "
-            "no seam; default: all options.",
+            help="A group such as router, policy or experiment: its options. policy.threshold: its parameters. config: "
+            "keys of no group. Default: all options.",
         ),
     ] = None,
 ) -> None:
-    """Options of each seam, and the meaning of their parameters."""
+    """List options of each seam, and what parameters mean."""
     with plain_errors():
         if name is not None and ("." in name or name == "config"):
             from skg_bench.app.parameters import show_parameters
@@ -195,25 +223,31 @@ def list_(
 def claims(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="K24 P31 ..., of --make and --check skg_parameters ...; default: all.", metavar="[ID]..."),
+        typer.Argument(
+            help="Ids such as K24; with --make or --check, experiments such as skg_parameters. Default: all.",
+            metavar="[ID]...",
+        ),
     ] = None,
     *,
-    only_open: Annotated[bool, typer.Option("--open", help="Only those that nothing carries yet.")] = False,
+    only_open: Annotated[
+        bool, typer.Option("--open", help="Only claims that no test and no experiment carries yet.")
+    ] = False,
     form: Annotated[str, typer.Option("--format", help="table, markdown or json.")] = "table",
     make: Annotated[
-        bool, typer.Option("--make", help="Make the files of findings of experiments anew; says first what it costs.")
+        bool, typer.Option("--make", help="Make files of findings again; prints first what that costs.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Do the files of experiments still count? A small run of each tells.")
+        bool,
+        typer.Option("--check", help="Print whether each file of findings still counts; makes a small run of each."),
     ] = False,
     runs: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Of --make: where runs are kept; default: runs/claims.")
+        Path | None, typer.Option(metavar="FOLDER", help="With --make: folder for runs. Default: runs/claims.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Of --make: print commands and CPU minutes only.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --make: print commands and CPU minutes, and make nothing.")
+    ] = False,
 ) -> None:
-    """Claims of the sources, and what was found. Which tests and experiments carry each claim. Exit code 2 where a
-    file of findings is refused.
-    """
+    """List claims of the sources, and what was found. Exit code 2: a file of findings is refused."""
     with plain_errors():
         if make or check:
             from skg_bench.app import claim_files
@@ -233,17 +267,17 @@ def claims(
 )
 def experiment(
     name: Annotated[
-        str | None, typer.Argument(help="grid, speed, ...; default: list all with their questions.")
+        str | None, typer.Argument(help="An experiment such as grid or speed. Default: list all with their questions.")
     ] = None,
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="As `skg-bench experiment NAME --help` says; --write FOLDER writes all that is made.",
+            help="Its arguments: see `skg-bench experiment NAME --help`. --write FOLDER writes its results.",
             metavar="RUN",
         ),
     ] = None,
 ) -> None:
-    """Results that an experiment's README states, from runs. Exit code 0: as expected, 1: not, 2: bad input."""
+    """Compute results of an experiment from its runs. Exit code 0: as expected, 1: not, 2: bad input."""
     with plain_errors():
         from skg_bench.app import experiments as command
 
@@ -260,10 +294,12 @@ def check_data(
     ],
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(help="What is known better: simulator.day_first=true ...", metavar="[KEY=VALUE]..."),
+        typer.Argument(help="Corrections of a guess: simulator.day_first=true ...", metavar="[KEY=VALUE]..."),
     ] = None,
 ) -> None:
-    """Guess how a log is written, and print the command that replays it. What a run can show, and what was left out."""
+    """Guess the format of a log, and print the command that replays it. Also prints what a run can show, and which rows
+    are left out.
+    """
     with plain_errors():
         from skg_bench.app.log_check import check_log
 
@@ -272,7 +308,7 @@ def check_data(
 
 @data.command("list", epilog=examples.of("data list"))
 def list_data() -> None:
-    """Datasets, with licence, and whether they are here."""
+    """List datasets, their licences, and which are here."""
     with plain_errors():
         from skg_bench.app.dataset_commands import show_datasets
 
@@ -281,10 +317,12 @@ def list_data() -> None:
 
 @data.command("get", epilog=examples.of("data get"))
 def get_data(
-    name: Annotated[str, typer.Argument(help="As `skg-bench data list` shows it.")],
-    source: Annotated[Path | None, typer.Option("--from", help="A folder with a copy; default: the publisher.")] = None,
+    name: Annotated[str, typer.Argument(help="A name that `skg-bench data list` prints.")],
+    source: Annotated[
+        Path | None, typer.Option("--from", help="A folder with a copy. Default: the publisher's address.")
+    ] = None,
 ) -> None:
-    """Fetch one from its publisher, or from a copy, and check it."""
+    """Fetch a dataset from its publisher, or from a copy, and check it."""
     with plain_errors():
         from skg_bench.app.dataset_commands import get
 
@@ -298,9 +336,9 @@ def export(
     overrides: Annotated[
         list[str] | None, typer.Argument(help="tracker.url=... tracker.users=5 ...", metavar="[KEY=VALUE]...")
     ] = None,
-    deadline: Annotated[int, typer.Option(help="Seconds after which it gives up.", min=1, max=604_800)] = 600,
+    deadline: Annotated[int, typer.Option(help="Seconds after which delivery is given up.", min=1, max=604_800)] = 600,
 ) -> None:
-    """Deliver a finished run to MLflow or Opik, once. Exit code 0: all is there, 1: not all."""
+    """Deliver a finished run to MLflow or Opik, once. Exit code 0: all has arrived, 1: not all."""
     with plain_errors():
         from skg_bench.app.commands import export as command
 
@@ -310,19 +348,23 @@ def export(
 
 @counterexample.command("find", epilog=examples.of("counterexample find"))
 def find(
-    runs: Annotated[list[Path], typer.Argument(help="The run; or that of the arm and that of the reference.")],
+    runs: Annotated[list[Path], typer.Argument(help="One run with both arms; or two, the arm's and the reference's.")],
     *,
     arm: Annotated[str, typer.Option(help="Name of the arm.")],
-    reference: Annotated[str | None, typer.Option(help="The arm that it differs from; default: the run's own.")] = None,
-    user: Annotated[int | None, typer.Option(help="Number of the user; default: who comes first.")] = None,
-    turn: Annotated[int | None, typer.Option(help="A turn that one arm answers rightly and the other not.")] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Instead: the sign of a difference over the whole session.")
+    reference: Annotated[
+        str | None, typer.Option(help="The arm that it differs from. Default: the run's reference.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write it here, as a regression test (.json).")] = None,
+    user: Annotated[
+        int | None, typer.Option(help="Number of the user. Default: the first who shows a difference.")
+    ] = None,
+    turn: Annotated[int | None, typer.Option(help="A turn that only one of the two arms answers rightly.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Instead of a turn: keep the sign of this metric's difference over the session.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the session here, as a regression test (.json).")] = None,
     trust: Trust = False,
 ) -> None:
-    """Find the fewest events at which two arms still differ. Events are left out, the draws of others unchanged."""
+    """Find the fewest events at which two arms still differ. Leaving events out changes no draw of the others."""
     with plain_errors():
         from skg_bench.app.counterexample.commands import find as command
 
@@ -334,7 +376,7 @@ def replay_cases(
     files: Annotated[list[Path], typer.Argument(help="Files that `counterexample find` wrote.")],
     trust: Trust = False,
 ) -> None:
-    """Do the arms still do what they did? Exit code 0: yes, 1: no."""
+    """Replay sessions and compare what the arms do. Exit code 0: as when written, 1: not."""
     with plain_errors():
         from skg_bench.app.counterexample.commands import replay as command
 

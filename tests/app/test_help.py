@@ -10,6 +10,7 @@ import skg_bench
 from skg_bench.app.cli import app
 from skg_bench.app.examples import EXAMPLES
 from tests.app.test_cli import call
+from tests.test_sentences_of_readme import MOST, sentences, words
 
 
 def commands() -> dict[str, Any]:
@@ -31,6 +32,13 @@ def test_every_command_has_examples_in_its_help() -> None:
         assert "Examples:" in out
         for line in lines:
             assert f"\n  {line}\n" in out or f"\n    {line}\n" in out
+
+
+def test_no_sentence_of_a_help_is_longer_than_25_words() -> None:
+    texts = {name: [command.help, *(part.help for part in command.params)] for name, command in commands().items()}
+    read = [(name, s) for name, some in texts.items() for text in some if text for s in sentences(text)]
+    assert len(read) > 100
+    assert [(name, sentence) for name, sentence in read if words(sentence) > MOST] == []
 
 
 @pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])

@@ -158,7 +158,7 @@ def test_the_page_says_what_is_not_known_and_which_rows_were_left_out(replayed: 
     assert "Where utility is lost" not in page
     assert "Was the corpus used up?" not in page
     assert "a log has no offers to name a skill: each is accepted with probability 1" in page
-    assert "no answer does for two intents: one that was given to another is wrong" in page
+    assert "no answer fits two intents: one that was given to another intent is wrong" in page
     assert "NaN" not in page.partition("<script>")[0]
 
 

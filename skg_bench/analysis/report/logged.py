@@ -92,8 +92,8 @@ def _answered(summary: Summary, arm: str) -> str:
     text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from memory"
     if other := share("other_intent"):
         text += (
-            f", of these {other} with an answer that had been given to another intent: wrong, if no answer does for "
-            "two intents"
+            f", of these {other} with an answer that had been given to another intent: wrong, unless one "
+            "answer fits both"
         )
     elif arm_figures["hit_rate"].mean and share("same_answer") is None:
         text += "; how many of these wrongly is not known, as the log names no intents and holds no answers"

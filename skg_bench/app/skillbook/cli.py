@@ -15,7 +15,8 @@ skillbook = typer.Typer(
 Trust = Annotated[
     bool,
     typer.Option(
-        "--trust", help="Let components of the file reach network, environment, files and code: read it first."
+        "--trust",
+        help="Let components that the file names use network, environment, files and code. Read the file first.",
     ),
 ]
 _RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
@@ -32,10 +33,10 @@ def show(
     book: _Book,
     arm: _Arm = None,
     user: _User = None,
-    turn: Annotated[int | None, typer.Option(help="As it stood after this turn; default: at the end.")] = None,
-    skill: Annotated[int | None, typer.Option(help="Of a run: all that happened to the skill with this id.")] = None,
+    turn: Annotated[int | None, typer.Option(help="The book after this turn. Default: at the end.")] = None,
+    skill: Annotated[int | None, typer.Option(help="Of a run: the history of the skill with this id.")] = None,
 ) -> None:
-    """A skillbook, and what it says in a prompt. That of a run is rebuilt from the log, at any turn."""
+    """Show a skillbook, and its text in a prompt. The book of a run is rebuilt from the log, at any turn."""
     with plain_errors():
         from skg_bench.app.skillbook import shown as command
 
@@ -48,14 +49,16 @@ def show(
 @skillbook.command("diff", epilog=examples.of("skillbook diff"))
 def diff(
     book: _Book,
-    other: Annotated[Path | None, typer.Argument(help="Another one; default: the same run at another turn.")] = None,
+    other: Annotated[
+        Path | None, typer.Argument(help="The other skillbook. Default: the same run at another turn.")
+    ] = None,
     *,
     arm: _Arm = None,
     user: _User = None,
-    since: Annotated[int | None, typer.Option(help="Of a run: what changed after this turn; -1: all of it.")] = None,
-    turn: Annotated[int | None, typer.Option(help="Of a run: up to this turn; default: the end.")] = None,
+    since: Annotated[int | None, typer.Option(help="Of a run: show changes after this turn; -1: all changes.")] = None,
+    turn: Annotated[int | None, typer.Option(help="Of a run: show changes up to this turn. Default: the end.")] = None,
 ) -> None:
-    """Changes between two versions of a skillbook, skill by skill."""
+    """Show changes between two versions of a skillbook."""
     with plain_errors():
         from skg_bench.app.skillbook import shown as command
 
@@ -69,10 +72,10 @@ def apply(
     mode: Annotated[
         str, typer.Option(help="strict, or as the published packages do: compat-v1, compat-v09, compat-v2.")
     ] = "strict",
-    out: Annotated[Path | None, typer.Option(help="Write the book here; default: show only.")] = None,
-    limit: Annotated[int, typer.Option(help="Characters that a text may have (strict).", min=1)] = 20_000,
+    out: Annotated[Path | None, typer.Option(help="Write the book here. Default: write nothing.")] = None,
+    limit: Annotated[int, typer.Option(help="Most characters of a text (mode strict).", min=1)] = 20_000,
 ) -> None:
-    """Apply a batch to a skillbook and show what changed. Exit code 1: the published package fails here."""
+    """Apply a batch to a skillbook and show what changed. Exit code 1: the published package fails at this batch."""
     with plain_errors():
         from skg_bench.app.skillbook.batch_file import apply_file
 
@@ -87,12 +90,14 @@ def convert(
     to: Annotated[
         str | None, typer.Option(help="agentropy (default for runs), agent-skills, v1, v09 or v2 (default for files).")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Write this file or folder; of a run user-U in this folder.")],
+    out: Annotated[
+        Path, typer.Option(help="File or folder to write. Of a run: a folder, which gets user-0, user-1, ...")
+    ],
     arm: _Arm = None,
     user: Annotated[list[int] | None, typer.Option(help="Of a run: only this user; may be given again.")] = None,
     trust: Trust = False,
 ) -> None:
-    """Write skillbooks in another format, and say what is lost. Those of a run are as they stood at the end."""
+    """Write skillbooks in another format, and print what is lost. Books of a run are converted as they end."""
     with plain_errors():
         from skg_bench.app.skillbook.converting import convert as command
 
@@ -123,7 +128,7 @@ def push(
     arm: Annotated[str, typer.Option(help="Name of the arm.")],
     user: Annotated[list[int] | None, typer.Option(help="Only this user; may be given again.")] = None,
 ) -> None:
-    """Store the skillbooks of a run, as they stood at the end. What is stored already is not stored again."""
+    """Store the skillbooks of a run as they stand at its end. A book that is stored already is left as it is."""
     with plain_errors():
         from skg_bench.app.skillbook.moving import push as command
 
@@ -132,7 +137,7 @@ def push(
 
 @skillbook.command("pull", epilog=examples.of("skillbook pull"))
 def pull(
-    folder: Annotated[Path, typer.Argument(help="A new folder, for a file of each user.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder, which gets a file for each user.")],
     store: _Address,
     user: Annotated[list[str] | None, typer.Option(help="Only this user; may be given again.")] = None,
 ) -> None:

@@ -26,5 +26,5 @@ def assumptions(knows: Collection[str], unread: LeftOut, accept: float, invented
         where = ", ".join(map(str, cells["first"]))
         assumes[what] = f"{cells['rows']:,} cells are no number, and count as not known (the first in rows {where})"
     if "intent" in knows:
-        assumes["intents"] = "no answer does for two intents: one that was given to another is wrong"
+        assumes["intents"] = "no answer fits two intents: one that was given to another intent is wrong"
     return {what: words for what, words in ASSUMES.items() if what in invented} | assumes
