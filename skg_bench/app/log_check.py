@@ -110,7 +110,10 @@ def _command(screen: Console, overrides: Sequence[str]) -> None:
 
 def _table(path: Path, given: Mapping[str, Any]) -> LogTable:
     if not path.is_file():
-        raise UsageError(f"{path} is no file; name a log, or its form with simulator=sgd, uss or agentropy in a run")
+        raise UsageError(
+            f"{path} is no file; name a log. A folder of SGD, USS or agentropy needs no check: give it to `skg-bench run` "
+            "with simulator=sgd, uss or agentropy"
+        )
     if path.suffix not in LOG_SUFFIXES:
         raise UsageError(f"{path}: its name must end in {', '.join(LOG_SUFFIXES)}")
     if path.suffix not in recorded_csv.TEXT_TABLES:

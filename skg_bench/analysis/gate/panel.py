@@ -72,7 +72,7 @@ def panel(run: Run, arm: str) -> Panel:
         raise UsageError(f"{run.path} is unfinished; the `skg-bench run` that began it goes on from there")
     needs_truth(run, "a gate")
     if arm not in run.arms:
-        raise UsageError(f"{run.path} has no arm {arm!r}, which the baseline is of; it has {', '.join(run.arms)}")
+        raise UsageError(f"{run.path} has no arm {arm!r}, which the baseline gates; it has {', '.join(run.arms)}")
     same_events([run], "a gate")
     requests = events(run)
     tally = tallies(run, arm, requests)[0]

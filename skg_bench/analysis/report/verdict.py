@@ -212,7 +212,7 @@ def _size(gap: DifferenceFigure) -> str:
     size = f"{number(gap.mean, 'utility', signed=True)} utility a request"
     if gap.low_new is None:
         return f"{size} (no interval: too few users or intents)"
-    others = (f"; {name}, {interval(low, high, 'utility', signed=True)}" for name, (low, high) in gap.others.items())
+    others = (f"; {name} {interval(low, high, 'utility', signed=True)}" for name, (low, high) in gap.others.items())
     span = interval(gap.low_new, gap.high_new, "utility", signed=True)
     return f"{size} (95 % interval {span}{''.join(others)})"
 
@@ -224,7 +224,7 @@ def _why_open(summary: Summary, gap: DifferenceFigure) -> str:
     if gap.verdict == "withheld":
         return f" The requests have too few effective intents: an interval takes {LEAST_INTENTS:g}."
     if gap.verdict == "depends on the interval":
-        return " It depends on the interval."
+        return " Its intervals disagree."
     if gap.p_holm is None or gap.mde_new is None:
         return " One user says nothing about others."
     if gap.p_new is not None and gap.p_new < ALPHA:

@@ -371,7 +371,7 @@ def test_totals_are_those_of_the_turns(run: Run) -> None:
 
 
 def test_an_arm_that_the_run_lacks_and_an_unfinished_run_are_refused(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no arm 'live', which the baseline is of; it has skg, never, oracle"):
+    with pytest.raises(UsageError, match="no arm 'live', which the baseline gates; it has skg, never, oracle"):
         panel(run, "live")
     unfinished = Run(run.path)
     unfinished.manifest["incomplete"] = True
