@@ -111,8 +111,8 @@ def _command(screen: Console, overrides: Sequence[str]) -> None:
 def _table(path: Path, given: Mapping[str, Any]) -> LogTable:
     if not path.is_file():
         raise UsageError(
-            f"{path} is no file; name a log. A folder of SGD, USS or agentropy needs no check: give it to `skg-bench run` "
-            "with simulator=sgd, uss or agentropy"
+            f"{path} is no file: name a log. A folder of SGD, USS or agentropy needs no check: "
+            "`skg-bench run` reads it with simulator=sgd, uss or agentropy"
         )
     if path.suffix not in LOG_SUFFIXES:
         raise UsageError(f"{path}: its name must end in {', '.join(LOG_SUFFIXES)}")
