@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from skg_bench.app.skillbook import agent_skills, rebuilt
+from skg_bench.app.skillbook import rebuilt
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.runfolder.run import Run
+from skg_bench.skillbook import agent_skills
 from skg_bench.skillbook.ace.book import AceBook, dumps, to_dict
 from skg_bench.skillbook.ace.checks import AceLimits
 from skg_bench.skillbook.ace.codec import format_of, from_dict, loads

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from skg_bench.app.skillbook import agent_skills, files
-from skg_bench.app.skillbook.agent_skills import SKILL_FILE
+from skg_bench.app.skillbook import files
 from skg_bench.core.content import Content
+from skg_bench.skillbook import agent_skills
 from skg_bench.skillbook.ace.book import to_dict
+from skg_bench.skillbook.agent_skills import SKILL_FILE
 from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
 from tests.app.test_cli import call
 
