@@ -22,7 +22,7 @@ _RATINGS = {
     "correct": "ok", "positive_reinforcement": "ok", "incorrect": "miss", "negative_reinforcement": "miss",
     "neutral": "partial",
 }  # fmt: skip
-"""Beginnings of feedback in words (core/domain.py: signals), as ratings."""
+"""What feedback about advice begins with, as a rating."""
 
 
 def _reflect(prompt: Prompt) -> str:

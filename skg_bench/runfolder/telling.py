@@ -123,7 +123,7 @@ class Interactions:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnding:
+class Ending:
     """Words for what a user did, where somebody in the role `who` spoke; empty: whoever spoke."""
 
     did: str
@@ -164,7 +164,7 @@ class TurnPanel:
     about: str
     skill: str  # heading of the skills that could be chosen
     filters: Mapping[str, str]  # labels
-    endings: tuple[TurnEnding, ...]
+    endings: tuple[Ending, ...]
     elsewhere: str  # heading of what other arms did
     differently: str  # turns that ended differently
 

@@ -127,7 +127,9 @@ def test_a_hit_stands_beside_the_answer_of_the_log(own: tuple[Run, Any, str]) ->
 def test_users_are_asked_for_as_the_log_names_them(own: tuple[Run, Any, str]) -> None:
     run = own[0]
     (number,) = numbered(run, ["Müller 2"])
-    assert timelines(run, "skg", [number], CAP)[number]["log"]["user"] == "Müller 2"
+    log = timelines(run, "skg", [number], CAP)[number].log
+    assert log is not None
+    assert log.user == "Müller 2"
     assert call("report", str(run.path), "--user", "Müller 2")[0] == 0
     assert call("report", str(run.path), "--user", "1")[0] == 0
     with pytest.raises(

@@ -282,8 +282,8 @@ def test_books_remember_hours_and_weekends_of_the_users_clock(turned: Run) -> No
 
 def test_people_are_shown_their_own_clock(turned: Run, capsys: pytest.CaptureFixture[str]) -> None:
     shown = timelines(turned, "skg", [0], CAP)[0]
-    start = datetime.fromisoformat(shown["start"])
-    assert [f"{start + timedelta(seconds=at):%a %H:%M}" for at in shown["time"]] == SHOWN
+    start = datetime.fromisoformat(shown.start)
+    assert [f"{start + timedelta(seconds=at):%a %H:%M}" for at in shown.time] == SHOWN
     show_skillbook(turned.path, "skg", 0, 4)
     assert "2026-10-25" in capsys.readouterr().out  # the Sunday of the log, not yet the Monday after
 

@@ -12,8 +12,8 @@ from skg_bench.analysis import report, summary
 from skg_bench.analysis.report import picture
 from skg_bench.analysis.report.outcome_turns import outcome_turns
 from skg_bench.analysis.report.people import CAP
+from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.runfolder.run import Run
-from skg_bench.simulator.advice.levels import OUTCOMES, SATISFACTIONS, TIERS
 from tests.analysis.advised import LEARNED, REVISED, SEED, Purchase, drawn, make_advice_run
 from tests.report.conftest import HOSTILE, turns_shown
 from tests.report.test_page import Outline
@@ -106,42 +106,42 @@ def test_the_waterfall_leads_from_the_best_kind_with_bars_that_are_no_links_to_c
 
 def test_a_users_purchases_say_what_the_logs_say(run: Run) -> None:
     packed = outcome_turns(run, "guardian", [4], CAP)[4]
-    turns, words = run.turns("guardian", None, [4]).to_pylist(), packed["words"]
-    assert [words[m] for m in packed["message"]] == [row["message"] for row in turns]
-    assert [TIERS[t] for t in packed["who"]] == [row["tier"] for row in turns]
-    assert [OUTCOMES[o] for o in packed["did"]] == [row["outcome"] for row in turns]
-    assert [bool(w) for w in packed["wanted"]] == [row["wanted"] for row in turns]
-    assert packed["worths"][0] == [round(1000 * row["worth"]) for row in turns]
-    assert packed["served"] == [{"silent": 2, "prompted": 1, "llm": 0}[row["serving"]] for row in turns]
+    turns, words = run.turns("guardian", None, [4]).to_pylist(), packed.words
+    assert [words[m] for m in packed.message] == [row["message"] for row in turns]
+    assert [TIERS[t] for t in packed.who] == [row["tier"] for row in turns]
+    assert [OUTCOMES[o] for o in packed.did] == [row["outcome"] for row in turns]
+    assert [bool(w) for w in packed.wanted] == [row["wanted"] for row in turns]
+    assert packed.worths[0] == [round(1000 * row["worth"]) for row in turns]
+    assert packed.served == [{"silent": 2, "prompted": 1, "llm": 0}[row["serving"]] for row in turns]
     feedback = [row for row in run.feedback("guardian", None, [4]).to_pylist() if row["kind"] == "satisfaction"]
-    assert [(turn, SATISFACTIONS[value]) for turn, value, _ in packed["later"]] == [
+    assert [(turn, SATISFACTIONS[value]) for turn, value, _ in packed.later] == [
         (row["turn"], row["value"]) for row in feedback
     ]
     jobs = run.learning("guardian", None, [4]).to_pylist()
-    assert [(job[0], job[1], words[job[2]]) for job in packed["jobs"]] == [
+    assert [(job[0], job[1], words[job[2]]) for job in packed.jobs] == [
         (row["turn"], row["about"], row["channel"]) for row in jobs
     ]
-    assert packed["arms"]["never"] == "".join(
+    assert packed.arms["never"] == "".join(
         str(OUTCOMES.index(o)) for o in run.turns("never", ["outcome"], [4])["outcome"].to_pylist()
     )
-    assert packed["updates"][0][:2] == [-1, "ADD"]
+    assert packed.updates[0][:2] == (-1, "ADD")
 
 
 def test_a_strategy_says_what_it_said_then(run: Run) -> None:
     packed = outcome_turns(run, "guardian", [0], CAP)[0]
-    spoken = [None if k < 0 else packed["words"][k] for k in packed["skill"]]
+    spoken = [None if k < 0 else packed.words[k] for k in packed.skill]
     learned = f"{LEARNED.issue}: {LEARNED.insight}"
     assert spoken == [None, learned, None, learned]
-    at_hand = [[packed["words"][text] for text, _, _ in shown] for shown in packed["shown"]]
+    at_hand = [[packed.words[text] for text, _, _ in shown] for shown in packed.shown]
     assert at_hand[1] == [SEED.issue, learned]
-    assert [chosen for _, _, chosen in packed["shown"][1]] == [0, 1]
+    assert [chosen for _, _, chosen in packed.shown[1]] == [0, 1]
 
 
 def test_a_cut_history_keeps_the_book_that_was_given_and_its_later_answers(run: Run) -> None:
     packed = outcome_turns(run, "guardian", [4], 6)[4]
-    assert len(packed["turn"]) == 6 < packed["n"]
-    assert {turn for turn, *_ in packed["updates"]} <= {-1, *packed["turn"]}
-    assert packed["updates"][0][0] == -1
+    assert len(packed.turn) == 6 < packed.n
+    assert {turn for turn, *_ in packed.updates} <= {-1, *packed.turn}
+    assert packed.updates[0][0] == -1
 
 
 def test_the_picture_shows_utility_and_who_listened(run: Run) -> None:

@@ -74,43 +74,43 @@ def test_a_timeline_says_what_the_logs_say(run: Run) -> None:
     packed = timelines(run, "skg", [4], CAP)[4]
     turns, feedback, updates = (log("skg", None, [4]) for log in (run.turns, run.feedback, run.updates))
     feedback = ratings(feedback)
-    words = packed["words"]
-    assert [words[m] for m in packed["message"]] == turns["message"].to_pylist()
-    assert [None if s < 0 else words[s] for s in packed["skill"]] == turns["matched_skill"].to_pylist()
-    assert packed["correct"] == [int(c) for c in turns["answer_correct"].to_pylist()]
+    words = packed.words
+    assert [words[m] for m in packed.message] == turns["message"].to_pylist()
+    assert [None if s < 0 else words[s] for s in packed.skill] == turns["matched_skill"].to_pylist()
+    assert packed.correct == [int(c) for c in turns["answer_correct"].to_pylist()]
     rated = dict(zip(feedback["turn"].to_pylist(), feedback.to_pylist(), strict=True))
-    for turn, rating, late in zip(packed["turn"], packed["rating"], packed["late"], strict=True):
+    for turn, rating, late in zip(packed.turn, packed.rating, packed.late, strict=True):
         assert rating == (("ok", "partial", "miss").index(rated[turn]["rating"]) if turn in rated else -1)
         delay = (rated[turn]["known_at"] - rated[turn]["time"]).total_seconds() if turn in rated else 0
         assert late == int(delay)
-    assert any(late > 0 for late in packed["late"])
-    assert [u[:2] for u in packed["updates"]] == [[u["turn"], u["op"]] for u in updates.to_pylist()]
-    start = datetime.fromisoformat(packed["start"])
+    assert any(late > 0 for late in packed.late)
+    assert [u[:2] for u in packed.updates] == [(u["turn"], u["op"]) for u in updates.to_pylist()]
+    start = datetime.fromisoformat(packed.start)
     assert start == turns["time"].to_pylist()[0]
 
 
 def test_the_shortlist_is_packed_best_first_with_the_chosen_skill_and_absent_signals_as_null(run: Run) -> None:
     packed = timelines(run, "skg", [4], CAP)[4]
     skills = run.turns("skg", ["skill"], [4])["skill"].to_pylist()
-    for places, skill in zip(packed["shortlist"], skills, strict=True):
-        combined = [place[4] for place in places]
+    for places, skill in zip(packed.shortlist, skills, strict=True):
+        combined = [place.combined or 0 for place in places]
         assert combined == sorted(combined, reverse=True)
-        assert sum(place[5] for place in places) == (skill >= 0)
-        assert all(place[3] is None for place in places)  # this run has no reranker's score
+        assert sum(place.chosen for place in places) == (skill >= 0)
+        assert all(place.score is None for place in places)  # this run has no reranker's score
 
 
 def test_the_same_message_in_other_arms_is_told_as_right_or_wrong(run: Run) -> None:
     packed = timelines(run, "skg", [4], CAP)[4]
     never = run.turns("never", ["answer_correct"], [4])["answer_correct"].to_pylist()
-    assert packed["arms"]["never"] == "".join("L" if right else "l" for right in never)
-    assert set(packed["arms"]["frozen_30"]) <= set("HhLl")
+    assert packed.arms["never"] == "".join("L" if right else "l" for right in never)
+    assert set(packed.arms["frozen_30"]) <= set("HhLl")
 
 
 def test_a_cut_timeline_still_counts_all_turns_and_drops_what_belongs_to_those_left_out(run: Run) -> None:
     packed = timelines(run, "skg", [4], 20)[4]
-    assert len(packed["turn"]) == 20 < packed["n"]
-    assert {u[0] for u in packed["updates"]} <= set(packed["turn"])
-    assert all(len(outcomes) == 20 for outcomes in (*packed["arms"].values(), *packed["causes"].values()))
+    assert len(packed.turn) == 20 < packed.n
+    assert {u[0] for u in packed.updates} <= set(packed.turn)
+    assert all(len(outcomes) == 20 for outcomes in (*packed.arms.values(), *packed.causes.values()))
 
 
 def test_pages_of_users_lie_beside_the_report_and_leave_it_alone(run: Run, page_path: Path) -> None:
@@ -127,6 +127,6 @@ def test_users_packed_together_are_packed_as_each_alone(run: Run) -> None:
     assert sorted(together) == [4, 7, 9]
     for user, packed in together.items():
         alone = timelines(run, "skg", [user], CAP)[user]
-        assert len(packed["turn"]) == run.turns("skg", ["turn"], [user]).num_rows
+        assert len(packed.turn) == run.turns("skg", ["turn"], [user]).num_rows
         for name in ("turn", "time", "correct", "hit", "rating", "max_sim"):
-            assert packed[name] == alone[name], name
+            assert getattr(packed, name) == getattr(alone, name), name

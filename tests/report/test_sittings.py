@@ -77,8 +77,8 @@ def test_turns_with_such_jobs_can_be_picked(visit: Visit, run: Run) -> None:
 
 def test_a_strategy_that_a_job_wrote_before_the_decision_is_named_by_its_text(run: Run) -> None:
     packed = outcome_turns(run, "live", range(4), CAP)
-    assert not [word for user in packed.values() for word in user["words"] if re.fullmatch(r"skill \d+", word)]
-    courses = [job[9] for user in packed.values() for job in user["jobs"]]
+    assert not [word for user in packed.values() for word in user.words if re.fullmatch(r"skill \d+", word)]
+    courses = [job.course or () for user in packed.values() for job in user.jobs]
     assert {len(course) for course in courses} == {4 + len(COURSE_COUNTS)}
     logged = run.learning("live", list(COURSE_COUNTS)).to_pylist()
     assert [sum(course[4 + k] for course in courses) for k in range(len(COURSE_COUNTS))] == [
@@ -90,6 +90,6 @@ def test_where_learning_takes_no_time_there_are_no_jobs_beside_one_another(visit
     lives = drawn(4, 20, 0.5)
     made = make_advice_run(tmp_path / "run", {"guardian": lives, "never": lives})
     summary.write_summary(made)
-    courses = [job[9] for user in outcome_turns(made, "guardian", range(4), CAP).values() for job in user["jobs"]]
+    courses = [job[9] for user in outcome_turns(made, "guardian", range(4), CAP).values() for job in user.jobs]
     assert courses == [None] * made.learning("guardian").num_rows
     assert visit(report.write_page(made)).locator("[data-filter=sittings]").count() == 0

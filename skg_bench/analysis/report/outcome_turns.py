@@ -10,13 +10,21 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from skg_bench.analysis.report.people import Words, columns_by_user, fitting_turns, local_times, thousandths
+from skg_bench.analysis.report.people import Words, columns_by_user, fitting_turns, local_times, thousandth, thousandths
+from skg_bench.analysis.report.timeline import (
+    Course,
+    LaterAnswer,
+    LearningJob,
+    OutcomeTimeline,
+    ShownSkill,
+    WrittenOperation,
+)
 from skg_bench.core.errors import UsageError
 from skg_bench.core.learning_jobs import COURSE_COUNTS
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.telling import TurnPanel
 
-_TURN = ("time", "message", "serving", "skill", "propensity", "shortlist", "combined", "book_size", "answer_correct")
+_TURN = ("time", "message", "serving", "skill", "propensity", "shortlist", "combined", "answer_correct")
 _SERVED = {"silent": 2, "prompted": 1}  # codes of the page; 0: somebody spoke without a skill
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NO_COLUMNS: Mapping[str, list[Any]] = {}
@@ -27,7 +35,7 @@ Endings = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> 
 
 
 def endings(run: Run, users: Sequence[int]) -> Endings:
-    """Acts of these users at their turns, by arm."""
+    """Actions of these users at their turns, by arm."""
     (panel,) = run.telling.turn
     return {arm: columns_by_user(run.turns(arm, [panel.did], users)) for arm in run.arms}
 
@@ -63,9 +71,9 @@ def outcome_settings(run: Run, panel: TurnPanel) -> dict[str, Any]:
 
 def outcome_turns(
     run: Run, arm: str, users: Sequence[int], cap: int, of_all: Endings | None = None
-) -> dict[int, dict[str, Any]]:
-    """Turns of these users in `arm` as the page needs them, by user id; plain lists, ready for json. `of_all`:
-    `endings` of these users, which are read if not given.
+) -> dict[int, OutcomeTimeline]:
+    """Turns of these users in `arm` as the page needs them, by user id. `of_all`: `endings` of these users, which are
+    read if not given.
     """
     (panel,) = run.telling.turn
     levels = Levels.of(run, panel)
@@ -100,7 +108,7 @@ def _packed(
     jobs: Columns,
     arms: Mapping[str, Sequence[str]],
     cap: int,
-) -> dict[str, Any]:
+) -> OutcomeTimeline:
     n, words = len(turns["turn"]), Words()
     keep = fitting_turns(n, cap)
     start, run_start = turns["clock"][0], turns["time"][0]
@@ -108,35 +116,36 @@ def _packed(
     texts = _Texts(operations, _begun(jobs))
     spoken = [texts.at(turns["skill"][i], turns["turn"][i]) for i in keep]
     shown_turns = {turns["turn"][i] for i in keep}
-    return {
-        "n": n,
-        "start": start.isoformat(),
-        "turn": [turns["turn"][i] for i in keep],
-        "time": [int((turns["clock"][i] - start).total_seconds()) for i in keep],
-        "message": [words(turns["message"][i]) for i in keep],
-        "who": [levels.who.index(turns[panel.who][i]) for i in keep],
-        "did": [levels.did.index(turns[panel.did][i]) for i in keep],
-        "served": [_SERVED.get(turns["serving"][i], 0) for i in keep],
-        "skill": [words(text) for text in spoken],
-        "propensity": thousandths(turns["propensity"][i] for i in keep),
-        "shown": [_shown(turns, i, texts, words) for i in keep],
-        "book": [turns["book_size"][i] for i in keep],
-        "correct": [int(turns["answer_correct"][i]) for i in keep],
-        "wanted": [int(turns[panel.wanted][i]) for i in keep],
-        "kind": [words(turns[panel.kind][i]) for i in keep],
-        "worths": [thousandths(turns[worth.column][i] for i in keep) for worth in panel.worths],
-        "later": _later(panel, levels, feedback),
-        "jobs": [_job(job, words, run_start) for job in _rows(jobs)],
-        "updates": [
-            [op["turn"], op["op"], words(texts.at(op["skill"], op["turn"] + 1)), words(op["section"]),
-             words(op["rating"]), op["uses"], words(op["reason"]), op["about"], op["book_version"]]
+    return OutcomeTimeline(
+        n=n,
+        start=start.isoformat(),
+        turn=[turns["turn"][i] for i in keep],
+        time=[int((turns["clock"][i] - start).total_seconds()) for i in keep],
+        message=[words(turns["message"][i]) for i in keep],
+        who=[levels.who.index(turns[panel.who][i]) for i in keep],
+        did=[levels.did.index(turns[panel.did][i]) for i in keep],
+        served=[_SERVED.get(turns["serving"][i], 0) for i in keep],
+        skill=[words(text) for text in spoken],
+        propensity=thousandths(turns["propensity"][i] for i in keep),
+        shown=[_shown(turns, i, texts, words) for i in keep],
+        correct=[int(turns["answer_correct"][i]) for i in keep],
+        wanted=[int(turns[panel.wanted][i]) for i in keep],
+        kind=[words(turns[panel.kind][i]) for i in keep],
+        worths=[thousandths(turns[worth.column][i] for i in keep) for worth in panel.worths],
+        later=_later(panel, levels, feedback),
+        jobs=[_job(job, words, run_start) for job in _rows(jobs)],
+        updates=[
+            WrittenOperation(
+                op["turn"], op["op"], words(texts.at(op["skill"], op["turn"] + 1)), words(op["section"]),
+                words(op["rating"]), op["uses"], words(op["reason"]), op["about"], op["book_version"],
+            )
             for op in operations
             if op["turn"] < 0 or op["turn"] in shown_turns
         ],
-        "arms": {arm: "".join(_DIGITS[levels.did.index(did[i])] for i in keep) for arm, did in arms.items()},
-        "causes": {},
-        "words": words.texts,
-    }  # fmt: skip
+        arms={arm: "".join(_DIGITS[levels.did.index(did[i])] for i in keep) for arm, did in arms.items()},
+        causes={},
+        words=words.texts,
+    )  # fmt: skip
 
 
 def _begun(jobs: Columns) -> dict[tuple[int, int], int]:
@@ -171,27 +180,26 @@ def _rows(log: Columns) -> list[dict[str, Any]]:
     return [dict(zip(log, values, strict=True)) for values in zip(*log.values(), strict=True)]
 
 
-def _shown(turns: Columns, i: int, texts: _Texts, words: Words) -> list[list[Any]]:
-    """The skills that could be chosen, best first, as [text, combined score, chosen]."""
+def _shown(turns: Columns, i: int, texts: _Texts, words: Words) -> list[ShownSkill]:
+    """The skills that could be chosen, best first."""
     skills, combined = turns["shortlist"][i] or (), turns["combined"][i]
     return [
-        [words(texts.at(skill, turns["turn"][i])), *thousandths([combined[k]]), int(skill == turns["skill"][i])]
+        ShownSkill(words(texts.at(skill, turns["turn"][i])), thousandth(combined[k]), int(skill == turns["skill"][i]))
         for k, skill in enumerate(skills)
         if skill is not None and skill >= 0
     ]
 
 
-def _later(panel: TurnPanel, levels: Levels, feedback: Columns) -> list[list[int]]:
-    """Later answers of the user, as [turn, index into their levels, seconds after it]."""
+def _later(panel: TurnPanel, levels: Levels, feedback: Columns) -> list[LaterAnswer]:
+    """Later answers of the user."""
     return [
-        [row["turn"], levels.later.index(row["value"]), int((row["known_at"] - row["time"]).total_seconds())]
+        LaterAnswer(row["turn"], levels.later.index(row["value"]), int((row["known_at"] - row["time"]).total_seconds()))
         for row in _rows(feedback)
         if row["kind"] == panel.later
     ]
 
 
-def _job(job: Mapping[str, Any], words: Words, start: datetime) -> list[Any]:
-    """A learning job as [turn, about, channel, value, result, analysis, helpful, harmful, new learnings, course]."""
+def _job(job: Mapping[str, Any], words: Words, start: datetime) -> LearningJob:
     try:
         reflection = json.loads(job["reflection"] or "{}")
     except ValueError:  # in its own words, or hashed
@@ -201,13 +209,14 @@ def _job(job: Mapping[str, Any], words: Words, start: datetime) -> list[Any]:
     helpful, harmful = (
         [words(str(skill)) for skill in reflection.get(f"{which}_skill_ids") or ()] for which in ("helpful", "harmful")
     )
-    codes = [words(job[name]) for name in ("channel", "value", "result")]
-    analysis = words(reflection.get("analysis"))
-    return [job["turn"], job["about"], *codes, analysis, helpful, harmful, len(reflection.get("new_learnings") or ()),
-            _course(job, start)]  # fmt: skip
+    return LearningJob(
+        job["turn"], job["about"], words(job["channel"]), words(job["value"]), words(job["result"]),
+        words(reflection.get("analysis")), helpful, harmful, len(reflection.get("new_learnings") or ()),
+        _course(job, start),
+    )  # fmt: skip
 
 
-def _course(job: Mapping[str, Any], start: datetime) -> list[float] | None:
+def _course(job: Mapping[str, Any], start: datetime) -> Course | None:
     """Course of a job that takes time: when it read the skillbook, in seconds since `start`, after how many seconds it
     wrote, the versions that it read and wrote, and COURSE_COUNTS; None where learning takes no time.
     """

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,10 +19,12 @@ from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
+from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
 from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
 from skg_bench.analysis.report.roster import RosterRow, rosters
 from skg_bench.analysis.report.sentences import code
+from skg_bench.analysis.report.timeline import as_json
 from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
 from skg_bench.analysis.report.waterfall import LOSS_WORDS, panels
 from skg_bench.analysis.summary import Summary
@@ -57,67 +60,65 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     offered_charts = offered.charts if offered else ()
     people = rosters(run, arm, content.reference, users)
     cap = CAP if users is None else ASKED_CAP
-    context: dict[str, Any] = {
-        "css": _asset("page.css"),
-        "arms_css": Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
-        "scripts": [
+    page = Page(
+        css=_asset("page.css"),
+        arms_css=Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
+        scripts=[
             _asset(name)
             for name in (*PAGE_SCRIPTS[:-1], *(("outcome.js",) if content.telling.turn else ()), PAGE_SCRIPTS[-1])
         ],
-        "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
-        "scope": _scope(run, content),
-        "question": content.question,
-        "heads": heads.heads(content),
-        "lines": heads.arm_lines(content, all_looks),
-        "cautions": [(s.tone, marked(s.marked)) for s in verdict.cautions(content)],
-        "learner": arm,
-        "reference": content.reference,
-        "looks": all_looks,
-        "undrawn": _undrawn(all_looks, content.reference),
-        "least": figures.users_for_a_mean(content.users),
-        "presets": _presets(all_looks, main_arms),
-        "figures": [(c, _svg(c, main_arms)) for c in small],
-        "effect": (effect, _svg(effect, main_arms)) if effect else None,
-        "price": (price, _svg(price, main_arms)) if price else None,
-        "offers": (offers, _svg(offers, main_arms)) if offers else None,
-        "headings": headings,
-        "levels": rows,
-        "differences": tables.difference_tables(content, all_looks),
-        "effects": tables.effects(content, all_looks),
-        "proof": proven,
-        "claimed": offered,
-        "claimed_figures": [(c, _svg(c, main_arms)) for c in offered_charts],
-        "beside": [str(other.path) for other in beside],
-        "waterfalls": panels(content, all_looks),
-        "ceilings": [
-            (k, typeset_value(figure.mean, "share"), typeset_interval(figure.low_new, figure.high_new, "share"))
+        title=f"skg_bench: {run.config.get('experiment') or 'run'}",
+        scope=_scope(run, content),
+        question=content.question,
+        heads=heads.heads(content),
+        lines=heads.arm_lines(content, all_looks),
+        cautions=[(s.tone, marked(s.marked)) for s in verdict.cautions(content)],
+        learner=arm,
+        reference=content.reference,
+        looks=all_looks,
+        undrawn=_undrawn(all_looks, content.reference),
+        least=figures.users_for_a_mean(content.users),
+        presets=_presets(all_looks, main_arms),
+        figures=[(c, _svg(c, main_arms)) for c in small],
+        effect=(effect, _svg(effect, main_arms)) if effect else None,
+        price=(price, _svg(price, main_arms)) if price else None,
+        offers=(offers, _svg(offers, main_arms)) if offers else None,
+        headings=headings,
+        levels=rows,
+        differences=tables.difference_tables(content, all_looks),
+        effects=tables.effects(content, all_looks),
+        proof=proven,
+        claimed=offered,
+        claimed_figures=[(c, _svg(c, main_arms)) for c in offered_charts],
+        beside=[str(other.path) for other in beside],
+        waterfalls=panels(content, all_looks),
+        ceilings=[
+            Ceiling(k, typeset_value(figure.mean, "share"), typeset_interval(figure.low_new, figure.high_new, "share"))
             for k, figure in content.ceiling.items()
         ],
-        "saturation": _saturation(content),
-        "log": None if content.log is None else logged.facts(content.log, content.turns),
-        "answers": content.answers,
-        "told_turn": next(iter(content.telling.turn), None),
-        "taken": _taken(content),
-        "hits": tables.metric_heading("hit_rate", content.metrics) if content.telling.metrics else "Hits",
-        "telling": content.telling,
-        "noun": _noun(content),
-        "person": _person(content),
-        "people": people[arm],
-        "people_of_others": {other: rows for other, rows in people.items() if other != arm},
-        "asked": users is not None,
-        "packed": _safe(figures.packed([c for c in (*small, effect, price, offers, over_turns, *offered_charts) if c])),
-        "settings": _safe(_settings(run, compositions, content)),
-        "timelines": _timelines(run, arm, people[arm], cap),
-        "facts": _facts(run, content),
-        "repeat": _repeat(run),
-        "exact": isinstance(run.manifest.get("overrides"), list),
-        "run_path": str(run.path),
-        "manifest": json.dumps(run.manifest, indent=1, ensure_ascii=False),
-        "glossary": entries(content),
-        "marked": marked,
-        "code": code,
-    }
-    return _template().render(context)
+        saturation=_saturation(content),
+        log=None if content.log is None else logged.facts(content.log, content.turns),
+        answers=content.answers,
+        told_turn=next(iter(content.telling.turn), None),
+        taken=_taken(content),
+        hits=tables.metric_heading("hit_rate", content.metrics) if content.telling.metrics else "Hits",
+        telling=content.telling,
+        noun=_noun(content),
+        person=_person(content),
+        people=people[arm],
+        people_of_others={other: rows for other, rows in people.items() if other != arm},
+        asked=users is not None,
+        packed=_safe(figures.packed([c for c in (*small, effect, price, offers, over_turns, *offered_charts) if c])),
+        settings=_safe(_settings(run, compositions, content)),
+        timelines=_timelines(run, arm, people[arm], cap),
+        facts=_facts(run, content),
+        repeat=_repeat(run),
+        exact=isinstance(run.manifest.get("overrides"), list),
+        run_path=str(run.path),
+        manifest=json.dumps(run.manifest, indent=1, ensure_ascii=False),
+        glossary=entries(content),
+    )
+    return _template().render({f.name: getattr(page, f.name) for f in fields(page)}, marked=marked, code=code)
 
 
 @cache
@@ -160,7 +161,7 @@ def _timelines(run: Run, learner: str, people: Sequence[RosterRow], cap: int) ->
     for arm in run.arms:
         room = cap if arm == learner else max(LEAST_TURNS, cap // max(len(run.arms) - 1, 1))
         for user, timeline in packed(run, arm, users, room, of_all).items():
-            yield timeline_name(run, arm, learner, user), _safe(timeline)
+            yield timeline_name(run, arm, learner, user), _safe(as_json(timeline))
 
 
 def timeline_name(run: Run, arm: str, learner: str, user: int) -> str:
@@ -209,17 +210,15 @@ def _undrawn(all_looks: Sequence[Look], reference: str | None) -> Markup | None:
     return marked(f"Left out of the figures, as {'it' if len(arms) == 1 else 'they'} {did}: {named}.")
 
 
-def _presets(all_looks: Sequence[Look], main_arms: Sequence[str]) -> list[dict[str, Any]]:
+def _presets(all_looks: Sequence[Look], main_arms: Sequence[str]) -> list[Preset]:
     every = [look.arm for look in all_looks if look.drawn]
     sets = [("main arms", list(main_arms)), ("all", every), ("none", [])]
     return [
-        {"label": label, "arms": json.dumps(arms)}
-        for label, arms in sets
-        if label != "main arms" or len(main_arms) < len(every)
+        Preset(label, json.dumps(arms)) for label, arms in sets if label != "main arms" or len(main_arms) < len(every)
     ]
 
 
-def _saturation(content: Summary) -> dict[str, Any]:
+def _saturation(content: Summary) -> SaturationRows:
     saturation = content.saturation
     rows = (
         ("Requests that repeat an earlier one of the same user word for word", saturation.verbatim),
@@ -227,11 +226,8 @@ def _saturation(content: Summary) -> dict[str, Any]:
         ("Request types of a user of which all wordings were said", saturation.types_used_up),
         ("One-off requests that were drawn again", saturation.one_offs_again),
     )
-    return {
-        "testable": saturation.testable,
-        "limit": typeset_value(saturation.limit, "share"),
-        "rows": [(what, typeset_value(share, "share")) for what, share in rows],
-    }
+    limit = typeset_value(saturation.limit, "share")
+    return SaturationRows(saturation.testable, limit, [(what, typeset_value(share, "share")) for what, share in rows])
 
 
 def _settings(run: Run, compositions: Mapping[str, Any], content: Summary) -> dict[str, Any]:

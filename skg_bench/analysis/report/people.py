@@ -5,7 +5,7 @@ A turn is a handful of small integers, columns instead of records, texts once: a
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skg_bench.analysis.report.timeline import AnswerTimeline, LearnedOperation, ListedSkill, LoggedTurns
 from skg_bench.core import draws
 from skg_bench.core.batch import TAG_RATINGS
 from skg_bench.core.calendar import FIRST_MONDAY, local_time, offsets_of
@@ -30,8 +31,8 @@ THOUSANDTHS = 1000
 FALLBACKS = ("llm", "procedure_failed")  # servings in which the LLM answered, without a skill
 SERVED = {"llm": 0, "stored": 1, "prompted": 2, "procedure": 3, "procedure_failed": 4}  # codes of the page
 DECISION = [
-    "time", "message", "max_sim", "skill_score", "user_satisfaction", "skill_learned", "skill", "source_turn",
-    "propensity", "explored", "serving", "offer", "book_size", "shortlist", "similarity", "preference", "score",
+    "time", "message", "max_sim", "skill_score", "user_satisfaction", "skill", "source_turn", "propensity",
+    "explored", "serving", "offer", "shortlist", "similarity", "preference", "score",
     "combined", "answer_correct", "intent", "request_type", "answerable",
 ]  # fmt: skip
 
@@ -107,8 +108,8 @@ def answers(run: Run, users: Sequence[int]) -> Answers:
 
 def timelines(
     run: Run, arm: str, users: Sequence[int], cap: int, of_all: Answers | None = None
-) -> dict[int, dict[str, Any]]:
-    """Turns of these users in `arm` as the page needs them, by user id; plain lists, ready for json.
+) -> dict[int, AnswerTimeline]:
+    """Turns of these users in `arm` as the page needs them, by user id.
 
     `of_all`: `answers` of these users, which are read if not given.
     """
@@ -187,7 +188,7 @@ def _timeline(
     feedback: Mapping[str, list[Any]],
     arms: Mapping[str, Mapping[str, list[Any]]],
     cap: int,
-) -> dict[str, Any]:
+) -> AnswerTimeline:
     n = len(turns["turn"])
     keep = fitting_turns(n, cap)
     words = Words()
@@ -206,53 +207,55 @@ def _timeline(
         return -1 if where is None else words(turns["message"][where])
 
     start = turns["clock"][0]
-    return {
-        "n": n,
-        "start": start.isoformat(),
-        "turn": [turns["turn"][i] for i in keep],
-        "time": [int((turns["clock"][i] - start).total_seconds()) for i in keep],
-        "message": [words(turns["message"][i]) for i in keep],
-        "hit": [int(turns["serving"][i] not in FALLBACKS) for i in keep],
-        "skill": [title(turns["skill"][i]) if turns["serving"][i] not in FALLBACKS else -1 for i in keep],
-        "source_turn": [turns["source_turn"][i] for i in keep],
-        "source": [source(i) for i in keep],
-        "served": [SERVED.get(turns["serving"][i], 0) for i in keep],
-        "max_sim": thousandths(turns["max_sim"][i] for i in keep),
-        "score": thousandths(turns["skill_score"][i] for i in keep),
-        "propensity": thousandths(turns["propensity"][i] for i in keep),
-        "explored": [int(turns["explored"][i]) for i in keep],
-        "rating": [ratings[i] for i in keep],
-        "late": [late[i] for i in keep],
-        "offer": [-1 if turns["offer"][i] is None else OFFERS.index(turns["offer"][i]) for i in keep],
-        "learned": [int(turns["skill_learned"][i] or False) for i in keep],
-        "book": [turns["book_size"][i] for i in keep],
-        "shortlist": [_shortlist(turns, i, title) for i in keep],
-        "correct": [None if turns["answer_correct"][i] is None else int(turns["answer_correct"][i]) for i in keep],
-        "intent": [words(turns["intent"][i]) for i in keep],
-        "type": [words(turns["request_type"][i]) for i in keep],
-        "answerable": [turns["answerable"][i] for i in keep],
-        "arms": {arm: "".join(_glyph(answers, i) for i in keep) for arm, answers in arms.items()},
-        "causes": {arm: "".join(_cause(answers, i) for i in keep) for arm, answers in arms.items()},
-        "updates": _updates(updates, words, title, {turns["turn"][i] for i in keep}),
-        "log": _logged(turns, keep, words) if "logged_row" in turns else None,
-        "words": words.texts,
-    }
+    return AnswerTimeline(
+        n=n,
+        start=start.isoformat(),
+        turn=[turns["turn"][i] for i in keep],
+        time=[int((turns["clock"][i] - start).total_seconds()) for i in keep],
+        message=[words(turns["message"][i]) for i in keep],
+        hit=[int(turns["serving"][i] not in FALLBACKS) for i in keep],
+        skill=[title(turns["skill"][i]) if turns["serving"][i] not in FALLBACKS else -1 for i in keep],
+        source_turn=[turns["source_turn"][i] for i in keep],
+        source=[source(i) for i in keep],
+        served=[SERVED.get(turns["serving"][i], 0) for i in keep],
+        max_sim=thousandths(turns["max_sim"][i] for i in keep),
+        score=thousandths(turns["skill_score"][i] for i in keep),
+        propensity=thousandths(turns["propensity"][i] for i in keep),
+        explored=[int(turns["explored"][i]) for i in keep],
+        rating=[ratings[i] for i in keep],
+        late=[late[i] for i in keep],
+        offer=[-1 if turns["offer"][i] is None else OFFERS.index(turns["offer"][i]) for i in keep],
+        shortlist=[_shortlist(turns, i, title) for i in keep],
+        correct=[None if turns["answer_correct"][i] is None else int(turns["answer_correct"][i]) for i in keep],
+        intent=[words(turns["intent"][i]) for i in keep],
+        type=[words(turns["request_type"][i]) for i in keep],
+        answerable=[turns["answerable"][i] for i in keep],
+        arms={arm: "".join(_glyph(answers, i) for i in keep) for arm, answers in arms.items()},
+        causes={arm: "".join(_cause(answers, i) for i in keep) for arm, answers in arms.items()},
+        updates=_updates(updates, words, title, {turns["turn"][i] for i in keep}),
+        log=_logged(turns, keep, words) if "logged_row" in turns else None,
+        words=words.texts,
+    )
 
 
-def _logged(turns: Mapping[str, list[Any]], keep: Sequence[int], words: Words) -> dict[str, Any]:
+def _logged(turns: Mapping[str, list[Any]], keep: Sequence[int], words: Words) -> LoggedTurns:
     """Columns of a replayed log for the turns; the answers are words, those that were stored too."""
-    names = {"row": "logged_row", "id": "logged_id", "cost_usd": "logged_cost_usd", "latency_ms": "logged_latency_ms",
-             "same_answer": "same_answer", "same_intent": "same_intent"}  # fmt: skip
-    return {
-        "user": turns["logged_user"][0],
-        **{name: [turns[column][i] for i in keep] for name, column in names.items()},
-        **{name: [words(turns[name][i]) for i in keep] for name in ("logged_answer", "stored_answer")},
-    }
+    row, id_, cost, latency, same_answer, same_intent = (
+        [turns[name][i] for i in keep]
+        for name in ("logged_row", "logged_id", "logged_cost_usd", "logged_latency_ms", "same_answer", "same_intent")
+    )
+    logged, stored = ([words(turns[name][i]) for i in keep] for name in ("logged_answer", "stored_answer"))
+    return LoggedTurns(turns["logged_user"][0], row, id_, cost, latency, same_answer, same_intent, logged, stored)
+
+
+def thousandth(value: float | None) -> int | None:
+    """A value as the page has it."""
+    return None if value is None or math.isnan(value) else round(value * THOUSANDTHS)
 
 
 def thousandths(values: Iterable[float | None]) -> list[int | None]:
     """Values as the page has them."""
-    return [None if v is None or math.isnan(v) else round(v * THOUSANDTHS) for v in values]
+    return [thousandth(value) for value in values]
 
 
 def _ratings(
@@ -269,17 +272,20 @@ def _ratings(
     return codes, late
 
 
-def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Any) -> list[list[Any]]:
-    """Best places by combined score, as [name, similarity, preference, score, combined, chosen]."""
+def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Callable[[int], int]) -> list[ListedSkill]:
+    """Best places by combined score."""
     skills = turns["shortlist"][i]
     places = [k for k, skill in enumerate(skills) if skill is not None and skill >= 0]
     combined = turns["combined"][i]
     places.sort(key=lambda k: (-combined[k], k))
     best = places[:PLACES]
     best += [k for k in places[PLACES:] if skills[k] == turns["skill"][i]]
-    tracks = [turns[c][i] for c in ("similarity", "preference", "score", "combined")]
+    columns = ("similarity", "preference", "score", "combined")
+    similarity, preference, score, total = ([thousandth(value) for value in turns[name][i]] for name in columns)
     return [
-        [title(skills[k]), *thousandths(track[k] for track in tracks), int(skills[k] == turns["skill"][i])]
+        ListedSkill(
+            title(skills[k]), similarity[k], preference[k], score[k], total[k], int(skills[k] == turns["skill"][i])
+        )
         for k in best
     ]
 
@@ -303,19 +309,18 @@ def _cause(turns: Mapping[str, list[Any]], i: int) -> str:
     return "." if cause is None else str(CAUSES.index(cause))
 
 
-def _updates(updates: Mapping[str, list[Any]], words: Words, title: Any, keep: set[int]) -> list[list[Any]]:
-    """Operations at the turns shown: [turn, op, skill, example, rating, uses, reason]."""
+def _rating(rating: str | None) -> int:
+    """Code of a rating of a TAG; -1: none."""
+    return -1 if rating is None else TAG_RATINGS.index(rating)
+
+
+def _updates(
+    updates: Mapping[str, list[Any]], words: Words, title: Callable[[int], int], keep: set[int]
+) -> list[LearnedOperation]:
+    """Operations at the turns shown."""
     columns = (updates.get(c, ()) for c in ("turn", "op", "skill", "message", "rating", "uses", "reason"))
     return [
-        [
-            turn,
-            op,
-            title(skill),
-            words(message),
-            -1 if rating is None else TAG_RATINGS.index(rating),
-            uses,
-            words(reason),
-        ]
+        LearnedOperation(turn, op, title(skill), words(message), _rating(rating), uses, words(reason))
         for turn, op, skill, message, rating, uses, reason in zip(*columns, strict=True)
         if turn in keep
     ]

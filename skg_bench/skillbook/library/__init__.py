@@ -1,1 +1,0 @@
-"""A library of strategies: what their texts really are, and what fits where in general."""
