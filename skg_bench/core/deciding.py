@@ -26,7 +26,7 @@ class Shown:
     texts: WrittenTexts
     report: Callable[[I64, Completions], None]  # what was spent for rows [n], `[n]` each
 
-    def rows(self, which: I64 | Bool) -> "Shown":
+    def rows(self, which: I64 | Bool | slice) -> "Shown":
         """Rows of these users only."""
         return Shown(
             self.row[which], self.message[which], self.content[which], self.event[which], self.texts, self.report
@@ -49,7 +49,7 @@ class Candidates:
     miss: I32  # [B, K] uses rated miss
     shown: Shown | None = None  # None: nothing can be read, or the decision was made
 
-    def rows(self, which: I64 | Bool) -> "Candidates":
+    def rows(self, which: I64 | Bool | slice) -> "Candidates":
         """Rows of these users only."""
         return Candidates(
             self.skill[which], self.similarity[which], self.preference[which],
@@ -68,7 +68,7 @@ class Decision:
     place: I32  # [B] index into the shortlist, -1: fallback to the LLM
     propensity: F64  # [B] probability of this choice
 
-    def rows(self, which: I64 | Bool) -> "Decision":
+    def rows(self, which: I64 | Bool | slice) -> "Decision":
         """Rows of these users only."""
         return Decision(self.turn, self.candidates.rows(which), self.place[which], self.propensity[which])
 

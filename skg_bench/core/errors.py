@@ -37,9 +37,14 @@ class naming:  # noqa: N801  read as a word: with naming(component)
         """No preparation."""
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """The fault, if it is one of a row, with the component's name."""
+        """The fault, if it is one of a row, with the component's name; so that of reading rows that are not there."""
+        if error is None:
+            return
         if isinstance(error, RowError):
             raise error.by(self._component) from error
+        if isinstance(error, IndexError):
+            made = type(self._component)
+            raise IndexError(f"{made.__module__}.{made.__qualname__}, which is given its own rows: {error}") from error
 
 
 def install_hint(extra: str) -> str:

@@ -96,12 +96,14 @@ class HeardSimilarity:
     _all: Similarity
     _heard: Heard
 
-    def dots(self, query: I32, example: I32) -> F32:
-        """`[B]` and `[B, E]` text ids to `[B, E]`."""
-        rows = np.arange(len(query))
+    def dots(self, query: I32, example: I32, row: I64 | None = None) -> F32:
+        """`[B]` and `[B, E]` text ids of rows `[B]` (None: the first ones) to `[B, E]`."""
+        rows = np.arange(len(query)) if row is None else row
         self._heard.check(query, rows)
-        self._check(example)
-        return self._all.dots(query, example)
+        at, place = np.nonzero(example >= 0)
+        if len(at):
+            self._heard.check(example[at, place], rows[at])
+        return self._all.dots(query, example, rows)
 
     def pairs(self, text: I32, other: I32) -> F32:
         """`[B]` and `[B]` text ids to `[B]`."""

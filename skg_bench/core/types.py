@@ -48,8 +48,10 @@ class Embedder(Protocol):
 class Similarity(Protocol):
     """Dot products between messages of one table of vectors, exact integers in float32. The engine's, not an arm's."""
 
-    def dots(self, query: I32, example: I32) -> F32:
-        """`[B]` and `[B, E]` text ids to `[B, E]`."""
+    def dots(self, query: I32, example: I32, row: I64 | None = None) -> F32:
+        """`[B]` and `[B, E]` text ids to `[B, E]`; 0, or anything, for example -1 behind the last one. `row` `[B]`: of
+        the cohort, for who keeps what belongs to a row; None: its first B.
+        """
         ...
 
     def pairs(self, text: I32, other: I32) -> F32:
@@ -308,7 +310,7 @@ class Observation:
     past: I32  # [B, t] text ids of the user's earlier messages that the LLM answered, -1: a skill did
     similarity: BookSimilarity
     event: U64  # key of the event, to fold purposes and items on
-    asks: Bool  # users whose curator this is; offers and operations for others are dropped
+    asks: Bool  # users whose book may learn; offers and operations for others are dropped
     texts: WrittenTexts
     truth: TurnTruth | None  # given to components with `sees_truth` only
     messages: I32  # [B, t + 1] text ids of all messages of the user, by turn, this one last

@@ -27,7 +27,7 @@ from skg_bench.engine.logbook import Logbook
 from skg_bench.runfolder.blocks import Array, Bytes, room
 from skg_bench.runfolder.saving import Flat, Surroundings, UnsavableError, flattened, restored
 
-_FORMAT = 1
+_FORMAT = 2
 _HEAD = 2**27  # bytes that the first line may have: ten million users
 _CHUNK = 2**22  # bytes
 _PATIENCE = 100  # a checkpoint waits as many times as long as the one before took

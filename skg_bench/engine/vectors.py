@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skg_bench.core.grid import F32, I16, I32
+from skg_bench.core.grid import F32, I16, I32, I64
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Similarity
 
@@ -16,7 +16,7 @@ class SimilarityTable:
 
     table: F32  # [N, N]
 
-    def dots(self, query: I32, example: I32) -> F32:
+    def dots(self, query: I32, example: I32, row: I64 | None = None) -> F32:
         """`[B]` and `[B, E]` text ids to `[B, E]`."""
         at = query.astype(np.int64)[:, None] * self.table.shape[1] + example
         dots: F32 = self.table.reshape(-1).take(at)
@@ -38,16 +38,16 @@ class WithWritten:
     messages: Similarity
     texts: Texts
 
-    def dots(self, query: I32, example: I32) -> F32:
+    def dots(self, query: I32, example: I32, row: I64 | None = None) -> F32:
         """`[B]` and `[B, E]` text ids to `[B, E]`."""
         if not self.texts.grown:
-            return self.messages.dots(query, example)
+            return self.messages.dots(query, example, row)
         n = self.texts.n_messages
         written = (example >= n) | (query >= n)[:, None]
-        dots = self.messages.dots(np.where(query < n, query, 0), np.where(example < n, example, -1))
-        for row in np.flatnonzero(written.any(axis=1)).tolist():
-            vectors = self.texts.vectors(example[row, written[row]]).astype(np.float32)
-            dots[row, written[row]] = vectors @ self.texts.vectors(query[row : row + 1])[0].astype(np.float32)
+        dots = self.messages.dots(np.where(query < n, query, 0), np.where(example < n, example, -1), row)
+        for i in np.flatnonzero(written.any(axis=1)).tolist():
+            vectors = self.texts.vectors(example[i, written[i]]).astype(np.float32)
+            dots[i, written[i]] = vectors @ self.texts.vectors(query[i : i + 1])[0].astype(np.float32)
         return dots
 
     def pairs(self, text: I32, other: I32) -> F32:
@@ -80,44 +80,48 @@ class Rows:
         self._kept = np.zeros((0, 0), np.int32)
         self._rows = np.zeros((0, 0, vectors.shape[1]), np.float32)
 
-    def dots(self, query: I32, example: I32) -> F32:
+    def dots(self, query: I32, example: I32, row: I64 | None = None) -> F32:
         """`[B]` and `[B, E]` text ids to `[B, E]`."""
         b, e = example.shape
-        ready = self._keep(example)
-        out = np.empty((b, e), np.float32)
+        rows, out = np.arange(b) if row is None else row, np.zeros((b, e), np.float32)
+        if not e:
+            return out
+        ends = e - (example[:, ::-1] >= 0).argmax(axis=1)
+        ends[example[np.arange(b), ends - 1] < 0] = 0  # a book without examples
+        ready = self._keep(example, rows)
         queries = self._vectors[query].astype(np.float32)
-        for i in range(b):
-            np.dot(self._rows[i, :ready], queries[i], out=out[i, :ready])
+        for i, (at, end) in enumerate(zip(rows.tolist(), np.minimum(ends, ready).tolist(), strict=True)):
+            np.dot(self._rows[at, :end], queries[i], out=out[i, :end])
         if ready < e:
-            self._convert(queries, example[:, ready:], out[:, ready:])
+            self._convert(queries, example[:, ready:], ends - ready, out[:, ready:])
         return out
 
-    def _keep(self, example: I32) -> int:
-        """How many examples of each user lie ready now."""
-        b, old = len(example), self._kept.shape
-        users = max(b, old[0])
-        room = self._kept_bytes // (4 * max(users * self._vectors.shape[1], 1))
-        ready: int = min(example.shape[1], max(old[1], room))
+    def _keep(self, example: I32, rows: I64) -> int:
+        """How many examples of each row lie ready now."""
+        old = self._kept.shape
+        users = max(int(rows.max(initial=-1)) + 1, old[0])
+        room = max(old[1], self._kept_bytes // (4 * max(users * self._vectors.shape[1], 1)))
+        e = example.shape[1]
+        ready = int(min(e, room))
         if users > old[0] or ready > old[1]:
-            kept = np.full((users, ready), -1, np.int32)
-            rows = np.zeros((*kept.shape, self._vectors.shape[1]), np.float32)
-            kept[: old[0], : old[1]], rows[: old[0], : old[1]] = self._kept, self._rows
-            self._kept, self._rows = kept, rows
-        row, position = np.nonzero(self._kept[:b, :ready] != example[:, :ready])
-        self._rows[row, position] = self._vectors[example[row, position]]
-        self._kept[row, position] = example[row, position]
+            width = old[1] if ready <= old[1] else min(e + e // 4 + 4, room)  # books grow by an example at a time
+            kept = np.full((users, width), -1, np.int32)
+            vectors = np.zeros((*kept.shape, self._vectors.shape[1]), np.float32)
+            kept[: old[0], : old[1]], vectors[: old[0], : old[1]] = self._kept, self._rows
+            self._kept, self._rows = kept, vectors
+        at, position = np.nonzero(self._kept[rows, :ready] != example[:, :ready])
+        self._rows[rows[at], position] = self._vectors[example[at, position]]
+        self._kept[rows[at], position] = example[at, position]
         return ready
 
-    def _convert(self, queries: F32, example: I32, out: F32) -> None:
-        """Products with examples that do not lie ready, into `out` `[B, E]`; 0 beyond the end of a book."""
-        ends = ((example >= 0) * np.arange(1, example.shape[1] + 1)).max(axis=1)
+    def _convert(self, queries: F32, example: I32, ends: I64, out: F32) -> None:
+        """Products with examples that do not lie ready, into `out` `[B, E]`, up to the end of each book."""
         tile = np.empty((_TILE, self._vectors.shape[1]), np.float32)
         for i, end in enumerate(ends.tolist()):
             for first in range(0, end, _TILE):
                 vectors = self._vectors[example[i, first : min(first + _TILE, end)]]
                 tile[: len(vectors)] = vectors
                 np.dot(tile[: len(vectors)], queries[i], out=out[i, first : first + len(vectors)])
-            out[i, end:] = 0.0
 
     def pairs(self, text: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""
@@ -135,7 +139,7 @@ class Pinned:
         self._columns = vectors[example].T.astype(np.float32, order="C")  # [D, E]: a third faster than [E, D]
         self._vectors = vectors
 
-    def dots(self, query: I32, example: I32) -> F32:
+    def dots(self, query: I32, example: I32, row: I64 | None = None) -> F32:
         """`[B]` and `[B, E]` text ids to `[B, E]`; each row of `example` is the one that was pinned."""
         dots: F32 = self._vectors[query].astype(np.float32) @ self._columns
         return dots

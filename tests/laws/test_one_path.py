@@ -99,7 +99,7 @@ class _Column:
     table: np.ndarray
     query: int
 
-    def dots(self, query: I32, example: I32) -> np.ndarray:
+    def dots(self, query: I32, example: I32, row: Any = None) -> np.ndarray:
         assert query.tolist() == [self.query]
         return SimilarityTable(self.table).dots(np.zeros(1, np.int32), example * 1)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.batch import nth
 from skg_bench.core.feedback import RATING, Feedback, joined_rows
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import LLM, Completions, Prompts
@@ -13,6 +14,7 @@ from skg_bench.core.world import PROCEDURE, Draws, Event, Reaction, Response, Se
 from skg_bench.engine import step
 
 _DRAWS_OF = step.draws_of
+Place = tuple[int, int]
 
 
 @dataclass
@@ -27,30 +29,35 @@ class Front:
 
 @dataclass
 class Remembering(Front):
-    """Keeps what users said and did at each event; for runs of one arm, as events are all that it is kept by."""
+    """Keeps what users said and did at each event, under each arm of a stack; for runs of one stack."""
 
-    said: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)  # kind, value, delay
-    offers: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    failed: dict[int, bool] = field(default_factory=dict)  # nothing came back from a procedure, which an assistant sees
+    said: dict[Place, list[tuple[int, int, int]]] = field(default_factory=dict)  # kind, value, delay
+    offers: dict[Place, tuple[int, int, int]] = field(default_factory=dict)
+    failed: dict[Place, bool] = field(default_factory=dict)  # nothing came back from a procedure, as assistants see
 
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """As the world behind."""
         state, response = self.world.respond(state, event, served, draws)
-        given = response.feedback
-        self.said.update({key: [] for key in draws.event.tolist()})
+        given, places = response.feedback, places_of(draws)
+        self.said.update({place: [] for place in places})
         for row, *rest in zip(*(column.tolist() for column in columns(given)), strict=True):
-            self.said[int(draws.event[row])].append(tuple(rest))
+            self.said[places[row]].append(tuple(rest))
         if response.execution is not None:
-            self.failed |= zip(draws.event.tolist(), response.execution.failed.tolist(), strict=True)
+            self.failed |= zip(places, response.execution.failed.tolist(), strict=True)
         return state, response
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """As the world behind."""
         state, reaction = self.world.offer(state, event, offers, draws)
-        general = reaction.name if reaction.general is None else reaction.general
+        general, places = reaction.name if reaction.general is None else reaction.general, places_of(draws)
         for row in np.flatnonzero(offers).tolist():
-            self.offers[int(draws.event[row])] = int(reaction.code[row]), int(reaction.name[row]), int(general[row])
+            self.offers[places[row]] = int(reaction.code[row]), int(reaction.name[row]), int(general[row])
         return state, reaction
+
+
+def places_of(draws: Draws) -> list[Place]:
+    """Key of the event of each row, and the number of its arm: rows of a user's arms lie side by side."""
+    return list(zip(draws.event.tolist(), nth(draws.event).tolist(), strict=True))  # type: ignore[arg-type]
 
 
 def columns(given: Feedback) -> Sequence[np.ndarray]:
@@ -67,7 +74,7 @@ class Retelling(Front):
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """As the world behind, and what was said the first time."""
         state, response = self.world.respond(state, event, served, draws)
-        rows = [(row, *what) for row, key in enumerate(draws.event.tolist()) for what in self.memory.said[key]]
+        rows = [(row, *what) for row, place in enumerate(places_of(draws)) for what in self.memory.said[place]]
         row, kind, value, delay = np.array(rows, np.int64).reshape(-1, 4).T
         given = Feedback(row, kind.astype(np.int32), value.astype(np.int32), delay)
         return state, self._executed(replace(response, feedback=given), event, served, draws)
@@ -76,15 +83,16 @@ class Retelling(Front):
         """With procedures that fail where they failed the first time."""
         if response.execution is None:
             return response
-        failed = np.array([self.memory.failed.get(key, False) for key in draws.event.tolist()])
+        failed = np.array([self.memory.failed.get(place, False) for place in places_of(draws)])
         answer = np.where(served.how == PROCEDURE, np.where(failed, event.number, served.answer), response.answer)
         return replace(response, answer=answer, execution=replace(response.execution, failed=failed))
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """What was done the first time."""
         code, name, general = (np.full(len(offers), -1, np.int32) for _ in range(3))
+        places = places_of(draws)
         for row in np.flatnonzero(offers).tolist():
-            code[row], name[row], general[row] = self.memory.offers[int(draws.event[row])]
+            code[row], name[row], general[row] = self.memory.offers[places[row]]
         return state, Reaction(code, name, general)
 
 

@@ -32,30 +32,33 @@ from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.core.assistant import GroundTruth
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import I32
-from skg_bench.core.types import Serving
-from skg_bench.core.world import NEAR, RIGHT
+from skg_bench.core.world import NEAR, PROCEDURE, RIGHT, STORED, Supposing
 
 _NONE, _NOVELTY, _CAPTURE, _ROUTING, _SCORE, _THRESHOLD, _STALENESS, _WRONG_SOURCE, _GENERALITY = range(9)  # in CAUSES
 
+_SUPPOSINGS: dict[int, tuple[Supposing, Supposing]] = {
+    STORED: ("rightly", "as given"), PROCEDURE: ("run rightly", "run"),
+}  # fmt: skip
+"""How skills are judged to hold, and to be right; where they are PROMPTED, all of the intent do and are."""
 
-def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *, skill: I32, serving: Serving) -> I32:
+
+def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *, skill: I32, how: I32) -> I32:
     """Codes in CAUSES `[B]` of turns that `skill` answered (-1: the LLM), chosen from the candidates, before the book
-    learns from them.
+    learns from them. `how` `[B]`: skills are served as STORED, PROMPTED or PROCEDURE.
     """
     judge = truth.judge
     shortlist, combined, a = candidates.skill, candidates.combined, len(skill)
     active = table.active[:a]
     row, s = np.divmod(active.reshape(-1).nonzero()[0], active.shape[1])  # np.nonzero of both takes longer
     answer = table.answer[row, s]
-    about = judge(row, answer, "rightly now") >= (RIGHT if serving == "stored" else NEAR)
+    about = judge(row, answer, "rightly now") >= np.where(how[row] == STORED, RIGHT, NEAR)
     row, s, answer = row[about], s[about], answer[about]
-    if serving == "prompted" or not len(row):
-        holds = right = row >= 0
-    elif serving == "procedure":
-        holds, right = (judge(row, answer, how) == RIGHT for how in ("run rightly", "run"))
-    else:
-        holds, right = (judge(row, answer, how) == RIGHT for how in ("rightly", "as given"))
-    outgrown = _GENERALITY if serving == "procedure" else _STALENESS
+    holds, right = np.ones((2, len(row)), np.bool_)
+    for way, supposings in _SUPPOSINGS.items():
+        if len(at := (how[row] == way).nonzero()[0]):
+            holds[at], right[at] = (judge(row[at], answer[at], supposing) == RIGHT for supposing in supposings)
+    run = how == PROCEDURE
+    outgrown = np.where(run, _GENERALITY, _STALENESS)
 
     hit, served = skill >= 0, skill[row] == s
     listed = shortlist[row] == s[:, None]
@@ -68,7 +71,7 @@ def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *,
         some[kind, row[right & np.logical_or.reduce(places, axis=1)]] = True
     about_it, holding, about_served, holding_served, right_one, right_served, right_listed, right_best = some
     fallback = np.where(about_it, np.where(holding, _WRONG_SOURCE, outgrown), _CAPTURE)
-    fallback[~truth.familiar if serving == "procedure" else truth.answerable == 0] = _NOVELTY
+    fallback[np.where(run, ~truth.familiar, truth.answerable == 0)] = _NOVELTY
     wrong_hit = np.where(about_served, np.where(holding_served, _WRONG_SOURCE, outgrown), _THRESHOLD)
     missed = np.where(~hit & right_best, _THRESHOLD, _SCORE)
     missed[~right_listed] = _ROUTING

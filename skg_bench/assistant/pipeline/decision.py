@@ -32,16 +32,17 @@ class ServingChoice:
     decision: Decision
     skill: I32  # [B] -1: the LLM answers
     cost: Completions | None = None  # what policies spent; None: nothing
+    places: I32 | None = None  # [B] how many places the shortlist of a row has; None: all the same
 
 
 def decide(
     stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None
 ) -> ServingChoice:
     """Decides on messages: route, describe, score, choose; `event` `[B]` is the key of the draw, `texts` is for
-    policies that read.
+    policies that read. `query.truth` is of the rows of oracles, and reaches these alone.
     """
     parts = stack.shared
-    shortlist = parts.router.route(query, books)
+    shortlist, places = stack.route(query, books)
     positions = Positions(shortlist, books)
     preference = parts.signals.prefer(books, positions, query.time)
     features = score = None
@@ -60,7 +61,7 @@ def decide(
     place, propensity = sample(share, positions.at(books.lineage), event)
     skill = np.where(place >= 0, shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
     decision = Decision(query.turn, Candidates(*known), place, propensity)
-    return ServingChoice(shortlist, features, decision, skill, spent.total(len(place)))
+    return ServingChoice(shortlist, features, decision, skill, spent.total(len(place)), places)
 
 
 class _Spent:

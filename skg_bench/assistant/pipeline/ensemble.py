@@ -12,6 +12,7 @@ from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import ServingChoice, decide
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.in_time import InTime, jobs_left
+from skg_bench.assistant.pipeline.own_rows import OwnRows
 from skg_bench.assistant.pipeline.ratings import DecisionContext
 from skg_bench.assistant.pipeline.seeding import REASON, seed
 from skg_bench.assistant.pipeline.signals import Positions
@@ -27,12 +28,11 @@ from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import NO_JOBS, Course, Jobs, joined_jobs
 from skg_bench.core.spending_checks import reporter
-from skg_bench.core.types import Observation, Query, Serving, TurnTruth
+from skg_bench.core.types import Observation, Query, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
-from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED, Reaction, Supposing
+from skg_bench.core.world import FALLBACK, STORED, Reaction, Supposing
 
 _DECLINED = 2  # in OFFERS
-HOW: dict[Serving, int] = {"stored": STORED, "prompted": PROMPTED, "procedure": PROCEDURE}
 
 
 class Pipelines:
@@ -47,7 +47,7 @@ class Pipelines:
     @cached_property
     def sees_truth(self) -> bool:
         """Is one of them an oracle?"""
-        return any(stack.shared.sees_truth for stack in self._stacks.values())
+        return any(stack.oracles for stack in self._stacks.values())
 
     @property
     def reasons(self) -> Sequence[str]:
@@ -75,18 +75,13 @@ class Pipelines:
         if state.turn_jobs is not None:
             InTime(state, query, state.turn_jobs).end(query.time * 1000)
         table.as_of(query.time)
-        books, truth = table.view(n), None
-        if query.truth is not None and parts.sees_truth:
-            supposing: Supposing = "run" if parts.serving == "procedure" else "as given"
-            quality = query.truth.judge(np.arange(n)[:, None], table.answer[:n], supposing)
-            worth = _worth(query.truth, books.content)
-            truth = TurnTruth(quality, query.truth.type, np.zeros(n, np.bool_), worth)
+        books = table.view(n)
+        truth = None if query.truth is None else _oracles_truth(state, query.truth, n)
         vocabulary = query.store.texts.vocabulary
         seen = Query(
             query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
             InBook(query.store.similarity, query.text, books.example),
-            TermsOfBook(vocabulary, query.text, books.example),
-            truth if parts.router.sees_truth else None, query.local, query.texts.contents,
+            TermsOfBook(vocabulary, query.text, books.example), truth, query.local, query.texts.contents,
         )  # fmt: skip
         choice = decide(state.stack, seen, books, state.memory(), query.event, texts=query.texts)
         state.decided = Decided(seen, books, choice, truth)
@@ -99,7 +94,7 @@ class Pipelines:
     def _served(self, state: PipelineState, choice: ServingChoice, query: Message) -> Reply:
         table, skill = state.table, choice.skill
         hit, rows, at = skill >= 0, np.arange(len(skill)), np.maximum(skill, 0)
-        how = np.where(hit, HOW[state.stack.shared.serving], FALLBACK)
+        how = np.where(hit, state.stack.how(len(skill)), FALLBACK)
         return Reply(
             how, np.where(hit, table.answer[rows, at], -1), skill=skill, propensity=choice.decision.propensity,
             source=np.where(how == STORED, table.source[rows, at], -1), compared=_compared(state, choice),
@@ -119,9 +114,11 @@ class Pipelines:
         state.answer[:n, t] = seen.answer
         _record_ratings(state, seen, feedback, place)
         state.past[:n, t] = np.where(hit, -1, query.text)
-        truth = None
-        if seen.right is not None and decided.truth is not None and state.stack.shared.curator.sees_truth:
-            truth = replace(decided.truth, llm_right=~hit & seen.right)
+        truth = decided.truth
+        if truth is not None and seen.right is not None:
+            oracles = state.stack.own(state.stack.oracles, n)
+            right = ~hit & seen.right
+            truth = replace(truth, llm_right=right if oracles is None else right[oracles.index])
         turn_jobs = state.turn_jobs
         reported: list[Jobs] = [] if turn_jobs is None else turn_jobs.reported
         observed = Observation(
@@ -129,10 +126,11 @@ class Pipelines:
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
             state.message[:n, : t + 1], choice.shortlist.skill, reporter(reported.append),
         )  # fmt: skip
-        offers = state.stack.offers(observed, state.curators)
+        offers = state.stack.offers(observed, decided.books, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
-        if state.stack.shared.named_by == "intent" and reaction.general is not None:
-            reaction = replace(reaction, name=reaction.general)
+        if state.stack.by_intent is not None and reaction.general is not None:
+            by_intent = state.stack.each(state.stack.by_intent, n)
+            reaction = replace(reaction, name=np.where(by_intent, reaction.general, reaction.name))
         if turn_jobs is None:
             updates, jobs = _learn_at_once(state, seen, observed, reaction, feedback, reported=reported)
             ended: Sequence[tuple[Jobs, Course | None]] = () if jobs is None else [(jobs, None)]
@@ -161,9 +159,9 @@ class Pipelines:
 
     def explain(self, truth: GroundTruth, state: PipelineState) -> I32:
         """Causes why no right skill answered, `[B]`; see cause.py."""
-        choice, serving = state.decided.choice, state.stack.shared.serving
-        candidates = choice.decision.candidates
-        return causes(truth, state.table, candidates, skill=choice.skill, serving=serving)
+        choice = state.decided.choice
+        how, candidates = state.stack.how(len(choice.skill)), choice.decision.candidates
+        return causes(truth, state.table, candidates, skill=choice.skill, how=how)
 
     def best(self, truth: GroundTruth, state: PipelineState) -> F64 | None:
         """Expected worth of the best active skill, or of the generic question if that is better."""
@@ -178,15 +176,23 @@ class Pipelines:
         candidates, skill, n = choice.decision.candidates, choice.skill, len(choice.skill)
         hit, rows = skill >= 0, np.arange(n)
         ranked = candidates.combined[rows, np.maximum(choice.decision.place, 0)]
+        score = np.full(candidates.combined.shape, np.nan) if candidates.score is None else candidates.score
+        listed: dict[str, np.ndarray] = {
+            "shortlist": candidates.skill, "similarity": candidates.similarity, "preference": candidates.preference,
+            "combined": candidates.combined, "score": score,
+        }  # fmt: skip
+        if choice.places is not None:
+            beyond = np.arange(score.shape[1]) >= choice.places[:, None]
+            listed = {
+                name: np.where(beyond, -1 if name == "shortlist" else 0, values) for name, values in listed.items()
+            }
         return {
+            **listed,
             "max_sim": candidates.similarity.max(axis=1),
             "matched_skill": np.where(hit, books.name[rows, np.maximum(skill, 0)], -1),
             "skill_score": np.maximum(np.where(hit, ranked, candidates.combined.max(axis=1)), 0.0),
             "user_satisfaction": learned.satisfaction, "skill_learned": learned.captured,
             "book_size": table.n_active[:n], "book_version": table.version[:n], "book_hash": table.hash[:n],
-            "shortlist": candidates.skill, "similarity": candidates.similarity, "preference": candidates.preference,
-            "combined": candidates.combined,
-            "score": np.full(candidates.combined.shape, np.nan) if candidates.score is None else candidates.score,
         }  # fmt: skip
 
     def updates(self, state: PipelineState) -> Sequence[tuple[int, Batch, Applied]]:
@@ -221,6 +227,24 @@ class Pipelines:
         self._switch(state, max(self._stacks), 0)
         state.rewind(shift)
         return state
+
+
+def _oracles_truth(state: PipelineState, truth: GroundTruth, n: int) -> TurnTruth | None:
+    """Truth of the rows of oracles among the first `n`; None: there are none."""
+    stack, table = state.stack, state.table
+    if not stack.oracles:
+        return None
+    own = stack.own(stack.oracles, n)
+    rows, worth = np.arange(n) if own is None else own.rows, _worth(truth, table.content[:n])
+    answer = table.answer[:n] if own is None else table.answer[rows, : int(table.n_skills[rows].max(initial=1))]
+    quality = np.empty(answer.shape, np.int32)
+    for serving, arms in stack.servings.items():
+        supposing: Supposing = "run" if serving == "procedure" else "as given"
+        places = tuple(stack.oracles.index(j) for j in arms if j in stack.oracles)
+        if places:
+            mine = OwnRows(places, len(stack.oracles), len(rows))
+            quality[mine.index] = truth.judge(rows[mine.index, None], answer[mine.index], supposing)
+    return TurnTruth(quality, truth.type[rows], np.zeros(len(rows), np.bool_), None if worth is None else worth[rows])
 
 
 def _worth(truth: GroundTruth, content: U64) -> F64 | None:

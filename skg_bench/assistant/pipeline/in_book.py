@@ -15,14 +15,15 @@ class InBook:
     similarity: Similarity
     text: I32
     example: I32
+    rows: I64 | None = None  # [B] of the cohort; None: its first B
 
     def dots(self) -> F32:
         """Dot products of the message with each example, `[B, E]`."""
-        return self.similarity.dots(self.text, self.example)
+        return self.similarity.dots(self.text, self.example, self.rows)
 
     def around(self, position: I64) -> F32:
         """Dot products of the example at place `[B]` of each book with each example, `[B, E]`."""
-        return self.similarity.dots(self.example[np.arange(len(position)), position], self.example)
+        return self.similarity.dots(self.example[np.arange(len(position)), position], self.example, self.rows)
 
     def gram(self, position: I64) -> F32:
         """Dot products of the examples at places `[B, M]` with one another, `[B, M, M]`."""

@@ -1,30 +1,37 @@
-"""Arms stepped together: arms that differ in policy, curator and freezing only share one pass over their users.
+"""Arms stepped together: arms that have the same model, scorer, features and time to learn share one pass over users.
 
 A step costs about the same for one row as for a hundred. So arms of one stack lie side by side, row ``u * A + j`` being
-user u under arm j of A. A policy is given the rows of its own arms, a curator all rows and a mask. Rows do not know one
-another, so a stack changes no result. A fork lies beside the arm that it forks from, unless it changes more than that.
+user u under arm j of A. Routers, policies and curators are given the rows of their own arms, and truth the oracles
+among them alone. Where all arms have the same component, nothing is sliced. Rows do not know one another, so a stack
+changes no result. A fork lies beside the arm that it forks from, unless it changes more than that.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from skg_bench.assistant.pipeline.components import Components, components, refits
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
+from skg_bench.assistant.pipeline.own_rows import OwnRows
+from skg_bench.assistant.pipeline.parts import Part, carried, parts_of
 from skg_bench.assistant.pipeline.seeding import REASON
-from skg_bench.core import state
-from skg_bench.core.arms import Arm
+from skg_bench.core.arms import Arm, Freeze
 from skg_bench.core.batch import NO_OPERATIONS, TAG, Batch, joined, part
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError, naming
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.types import Observation, Skillbooks
-from skg_bench.core.world import Reaction
+from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.core.types import Observation, Query, Serving, Shortlist, Skillbooks, TurnTruth
+from skg_bench.core.world import PROCEDURE, PROMPTED, STORED, Reaction
+
+Value = TypeVar("Value", np.bool_, np.int32)
+_PARTS = ("router", "policy", "curator", "serving", "named_by")  # with rows of their own
+HOW: dict[Serving, int] = {"stored": STORED, "prompted": PROMPTED, "procedure": PROCEDURE}
 
 
 def stackable(arm: Arm, other: Arm) -> bool:
@@ -36,27 +43,10 @@ def stackable(arm: Arm, other: Arm) -> bool:
 
 def _alike_now(arm: Arm, other: Arm) -> bool:
     parts, others = components(arm), components(other)
-    shared = [f.name for f in fields(Components) if f.name not in ("policy", "curator")]
+    shared = [f.name for f in fields(Components) if f.name not in _PARTS]
     same = all(getattr(parts, name) == getattr(others, name) for name in shared)
-    same &= parts.curator.sees_truth == others.curator.sees_truth
     same &= arm.hit_latency_ms == other.hit_latency_ms and arm.mood == other.mood
     return same and arm.llm == other.llm
-
-
-@dataclass(frozen=True)
-class Part:
-    """A component, the arms of the stack that have it, and the turn at which they began to: equal components that began
-    at different turns remember different things.
-    """
-
-    component: Any
-    arms: tuple[int, ...]
-    since: int
-
-    def rows(self, n_rows: int, n_arms: int) -> I64:
-        """Rows of the part among the first `n_rows`."""
-        at: I64 = (np.arange(0, n_rows, n_arms)[:, None] + np.array(self.arms)).reshape(-1)
-        return at
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +54,9 @@ class _Phase:
     """Rights to learn, for all turns between two at which an arm freezes; `[A]` each."""
 
     refits: Bool  # the scorer learns
-    tags_only: Bool | None  # the book is frozen, but ratings count; None: of no arm
-    offers: Sequence[Bool | None]  # for each curator, its arms that make offers; None: all arms of the stack
-    curates: Sequence[Bool | None]  # for each curator, its arms that it curates, in the same way
+    tags_only: Sequence[Bool | None]  # for each curator, its arms with a book that is frozen, where ratings count
+    offers: Sequence[Bool | None]  # and those that make offers; None: all of its arms
+    curates: Sequence[Bool | None]  # and those that it curates, in the same way
 
 
 @dataclass(frozen=True)
@@ -74,13 +64,14 @@ class Stack:
     """Arms side by side, with the components that are in force at one turn of their users."""
 
     arms: tuple[Arm, ...]  # as they are in force at the turn, in the order of the rows
+    routers: tuple[Part, ...]
     policies: tuple[Part, ...]
     curators: tuple[Part, ...]
     reasons: tuple[str, ...]  # of all curators at all turns
 
     @cached_property
     def shared(self) -> Components:
-        """Components that all have in common, beside policies and curators."""
+        """Components that all have in common, beside those that are parts."""
         return components(self.arms[0])
 
     @cached_property
@@ -116,15 +107,110 @@ class Stack:
         if nth not in self._phases:
             frozen = [arm.frozen(turn) for arm in self.arms]
             learns = np.array([refits(arm, turn) for arm in self.arms])
-            tags_only = np.array([f in ("book", "book+scorer") for f in frozen])
-            has = [np.isin(np.arange(len(self.arms)), part.arms) for part in self.curators]
-            learning = np.array([f is None for f in frozen])
-            tagging = np.array([f != "all" for f in frozen])
+            own = [[frozen[j] for j in part.arms] for part in self.curators]
+
+            def unless(all_are: bool, freezes: Sequence[Freeze | None]) -> list[Bool | None]:
+                masks = [np.array([f in freezes for f in part]) for part in own]
+                return [None if (mask == all_are).all() else mask for mask in masks]
+
             self._phases[nth] = _Phase(
-                learns, tags_only if tags_only.any() else None,
-                [_unless_all(h & learning) for h in has], [_unless_all(h & tagging) for h in has],
+                learns, unless(False, ("book", "book+scorer")), unless(True, (None,)),
+                unless(True, (None, "book", "book+scorer")),
             )  # fmt: skip
         return self._phases[nth]
+
+    # ---------------------------------------------------------------------------------------------- rows
+
+    @cached_property
+    def _rows(self) -> dict[tuple[int, ...], OwnRows]:
+        return {}
+
+    def own(self, arms: tuple[int, ...], n_rows: int) -> OwnRows | None:
+        """The rows of some arms among the first `n_rows`; None: all."""
+        if len(arms) == len(self.arms):
+            return None
+        rows = self._rows.get(arms)
+        if rows is None or rows.n_rows != n_rows:
+            rows = self._rows[arms] = OwnRows(arms, len(self.arms), n_rows)
+        return rows
+
+    def each(self, values: npt.NDArray[Value], n_rows: int) -> npt.NDArray[Value]:
+        """Values of the arms `[A]` for each of the first `n_rows`."""
+        return values if n_rows == len(values) else np.tile(values, n_rows // len(values))
+
+    def how(self, n_rows: int) -> I32:
+        """How skills are served in each of the first `n_rows`: STORED, PROMPTED or PROCEDURE."""
+        if len(known := self._how.get("rows", self.hits)) != n_rows:
+            known = self._how["rows"] = self.each(self.hits, n_rows)
+        return known
+
+    @cached_property
+    def _how(self) -> dict[str, I32]:
+        """That of the turn before, as few users leave."""
+        return {}
+
+    @cached_property
+    def servings(self) -> dict[Serving, tuple[int, ...]]:
+        """The arms that serve skills in each way."""
+        ways = [components(arm).serving for arm in self.arms]
+        return {way: tuple(j for j, other in enumerate(ways) if other == way) for way in HOW if way in ways}
+
+    @cached_property
+    def hits(self) -> I32:
+        """How each arm serves skills, `[A]`: STORED, PROMPTED or PROCEDURE."""
+        return np.array([HOW[components(arm).serving] for arm in self.arms], np.int32)
+
+    @cached_property
+    def by_intent(self) -> Bool | None:
+        """Arms whose users are asked to name all requests of an intent, `[A]`; None: none."""
+        named = np.array([components(arm).named_by == "intent" for arm in self.arms])
+        return named if named.any() else None
+
+    @cached_property
+    def oracles(self) -> tuple[int, ...]:
+        """Arms with a router or a curator that sees the truth."""
+        return tuple(j for j, arm in enumerate(self.arms) if components(arm).sees_truth)
+
+    def truth_for(self, part: Part, truth: TurnTruth | None, books: Skillbooks) -> TurnTruth | None:
+        """What a part sees of the truth of the rows of all oracles: that of its own rows, whose books these are, if it
+        is one.
+        """
+        if truth is None or not part.component.sees_truth:
+            return None
+        if len(part.arms) == len(self.arms):
+            return truth
+        places = tuple(self.oracles.index(j) for j in part.arms)
+        return OwnRows(places, len(self.oracles), len(truth.type)).truth(truth, books.active.shape[1])
+
+    # -------------------------------------------------------------------------------------------- routers
+
+    def route(self, query: Query, books: Skillbooks) -> tuple[Shortlist, I32 | None]:
+        """The shortlist of each row by its own router, and how many places it has in each row; None: in all the same.
+        `query.truth`: of the rows of oracles.
+        """
+        if len(self.routers) == 1:
+            (router,) = self.routers
+            truth = self.truth_for(router, query.truth, books)
+            with naming(router.component):
+                return router.component.route(
+                    query if truth is query.truth else replace(query, truth=truth), books
+                ), None
+        b, shortlists = len(query.text), []
+        for router in self.routers:
+            own = cast("OwnRows", self.own(router.arms, b))
+            theirs = own.books(books)
+            with naming(router.component):
+                made = router.component.route(
+                    own.query(query, theirs, self.truth_for(router, query.truth, theirs)), theirs
+                )
+            shortlists.append((own, made))
+        k = max(made.skill.shape[1] for _, made in shortlists)
+        skill, similarity, places = np.full((b, k), -1, np.int32), np.zeros((b, k)), np.full(b, k, np.int32)
+        for own, made in shortlists:
+            width = made.skill.shape[1]
+            skill[own.index, :width], similarity[own.index, :width] = made.skill, made.similarity
+            places[own.index] = width
+        return Shortlist(skill, similarity), places if (places < k).any() else None
 
     # -------------------------------------------------------------------------------------------- policies
 
@@ -138,60 +224,74 @@ class Stack:
         b, k = candidates.skill.shape
         out = np.empty((b, 1 + k))
         for policy, memory in zip(self.policies, states, strict=True):
-            rows = policy.rows(b, len(self.arms))
-            out[rows] = _distribution(policy.component, candidates.rows(rows), memory)
+            own = cast("OwnRows", self.own(policy.arms, b))
+            out[own.index] = _distribution(policy.component, candidates.rows(own.index), memory)
         return out
 
     def learned(self, states: Sequence[Any], decision: Decision, known: KnownFeedback, batch: Batch) -> tuple[Any, ...]:
         """The memories of the policies after a turn."""
-        b, n_arms = len(decision.place), len(self.arms)
+        b = len(decision.place)
         out: list[Any] = []
         for policy, memory in zip(self.policies, states, strict=True):
             if memory is None:
                 out.append(None)
-            elif len(self.policies) == 1:
+            elif (own := self.own(policy.arms, b)) is None:
                 out.append(policy.component.learn(memory, decision, known, batch))
             else:
-                rows = policy.rows(b, n_arms)
-                at = np.full(b, -1, np.int32)
-                at[rows] = np.arange(len(rows), dtype=np.int32)
-                membership, about = at[known.row] >= 0, at[batch.row] >= 0
-                heard, applied = known.rows(membership), part(batch, about)
-                heard, applied = replace(heard, row=at[heard.row]), replace(applied, row=at[applied.row])
-                out.append(policy.component.learn(memory, decision.rows(rows), heard, applied))
+                heard, applied = own.feedback(known), own.operations(batch)
+                out.append(policy.component.learn(memory, decision.rows(own.index), heard, applied))
         return tuple(out)
 
     # -------------------------------------------------------------------------------------------- curators
 
-    def offers(self, seen: Observation, states: Sequence[Any]) -> Bool:
-        """Whom to ask, each row by its own curator; where the book is frozen, nobody."""
+    def offers(self, seen: Observation, books: Skillbooks, states: Sequence[Any]) -> Bool:
+        """Whom to ask, each row by its own curator; where the book is frozen, nobody. `seen.truth`, here and below: of
+        the rows of oracles.
+        """
         out = np.zeros(len(seen.text), np.bool_)
         for curator, memory, arms in zip(self.curators, states, self._phase(seen.turn).offers, strict=True):
             if arms is None or arms.any():
-                view = seen if arms is None else replace(seen, asks=_rows(arms, len(out)))
+                own = self.own(curator.arms, len(out))
+                view, _ = self._view(curator, own, seen, books, asks=arms)
                 with naming(curator.component):
-                    out |= curator.component.offers(view, memory) & view.asks
+                    asked: Bool = curator.component.offers(view, memory) & view.asks
+                if own is None:
+                    return asked
+                out[own.index] = asked
         return out
+
+    def _view(
+        self, curator: Part, own: OwnRows | None, seen: Observation, books: Skillbooks, **arms: Bool | None
+    ) -> tuple[Observation, Skillbooks]:
+        """The turn and the books of the curator's own rows; `arms`: columns by name, alike for all rows of an arm."""
+        theirs, n = (books, len(seen.text)) if own is None else (own.books(books), len(own.rows))
+        columns: dict[str, Any] = {name: self.each(of, n) for name, of in arms.items() if of is not None}
+        if "asks" in columns:
+            columns["asks"] = columns["asks"] & (seen.asks if own is None else seen.asks[own.index])
+        truth = self.truth_for(curator, seen.truth, theirs)
+        if own is not None:
+            return own.observation(seen, theirs, truth, columns), theirs
+        if truth is not seen.truth:
+            columns["truth"] = truth
+        return replace(seen, **columns) if columns else seen, theirs
 
     def curate(
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, states: Sequence[Any]
     ) -> tuple[tuple[Any, ...], Batch]:
         """The operations of each curator for the rows of its own arms that are not frozen, and the new memories."""
-        memories, kept, phase, n_arms = [], [], self._phase(seen.turn), len(self.arms)
-        for curator, memory, arms, reason in zip(self.curators, states, phase.curates, self._reason, strict=True):
+        memories, kept, phase = [], [], self._phase(seen.turn)
+        rights = zip(self.curators, states, phase.curates, phase.tags_only, self._reason, strict=True)
+        for curator, memory, arms, tags_only, reason in rights:
             if arms is None or arms.any():
-                view = seen if arms is None else replace(seen, asks=_rows(arms, len(seen.text)))
-                if phase.tags_only is not None:
-                    view = replace(view, tags_only=_rows(phase.tags_only, len(seen.text)))
+                own = self.own(curator.arms, len(seen.text))
+                view, theirs = self._view(curator, own, seen, books, asks=arms, tags_only=tags_only)
+                heard = (reaction, known) if own is None else (own.reaction(reaction), own.feedback(known))
                 with naming(curator.component):
-                    memory, batch = curator.component.curate(view, reaction, known, books, memory)
-                arm = batch.row % n_arms
-                if arms is not None:
-                    batch, arm = part(batch, arms[arm]), arm[arms[arm]]
-                if phase.tags_only is not None:
-                    batch = part(batch, (batch.op == TAG) | ~phase.tags_only[arm])
-                if len(batch.op):
-                    kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
+                    memory, batch = curator.component.curate(view, *heard, theirs, memory)
+                    if len((batch := _admitted(batch, len(curator.arms), arms, tags_only)).op):
+                        if own is not None:
+                            batch = replace(batch, row=own.rows[batch.row].astype(np.int32))
+                        kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
         return tuple(memories), joined(*kept) if kept else NO_OPERATIONS
 
@@ -203,48 +303,31 @@ class Stack:
         Raises UsageError, which names the component, for a memory that is no state (core/state.py).
         """
         users = n_rows // len(self.arms)
-        policies = tuple(_started(p.component, users * len(p.arms)) for p in self.policies)
-        return policies, tuple(_started(p.component, n_rows) for p in self.curators)
+        return tuple(p.start(users) for p in self.policies), tuple(p.start(users) for p in self.curators)
+
+    def first(self, parts: Sequence[Part], memories: Sequence[Any], n_rows: int) -> tuple[Any, ...]:
+        """Memories of parts for the first `n_rows` rows."""
+        users = n_rows // len(self.arms)
+        return tuple(p.first(memory, users) for p, memory in zip(parts, memories, strict=True))
 
     def carried(
         self, before: "Stack", policies: Sequence[Any], curators: Sequence[Any], n_rows: int
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The memories with which this stack goes on from another one: equal components keep theirs, others start."""
-        fresh_policies, fresh_curators = self.start(n_rows)
         users = n_rows // len(self.arms)
-
-        def portion(new: Part, old: Part, memory: Any) -> Any:
-            if memory is None or new.arms == old.arms:
-                return memory
-            at = np.arange(users)[:, None] * len(old.arms) + np.array([old.arms.index(j) for j in new.arms])
-            return state.rows(memory, at.reshape(-1))
-
         return (
-            _kept(self.policies, before.policies, fresh_policies, policies, portion),
-            _kept(self.curators, before.curators, fresh_curators, curators, lambda _new, _old, memory: memory),
+            carried(self.policies, before.policies, policies, users),
+            carried(self.curators, before.curators, curators, users),
         )
 
 
-def _kept(
-    parts: Sequence[Part], before: Sequence[Part], fresh: Sequence[Any], memories: Sequence[Any],
-    rows: Callable[[Part, Part, Any], Any],
-) -> tuple[Any, ...]:  # fmt: skip
-    """Memory that each part had before, if it had one, else the fresh one."""
-    out = []
-    for new, empty in zip(parts, fresh, strict=True):
-        old = [i for i, p in enumerate(before) if p.since == new.since and p.component == new.component]
-        out.append(rows(new, before[old[0]], memories[old[0]]) if old else empty)
-    return tuple(out)
-
-
-def _unless_all(arms: Bool) -> Bool | None:
-    return None if arms.all() else arms
-
-
-def _rows(arms: Bool, n_rows: int) -> Bool:
-    """The rows of these arms."""
-    rows: Bool = np.ones(n_rows, np.bool_) if len(arms) == 1 else np.tile(arms, n_rows // len(arms))
-    return rows
+def _admitted(batch: Batch, n_arms: int, arms: Bool | None, tags_only: Bool | None) -> Batch:
+    """Operations without those that frozen arms do not learn by, of a curator of `n_arms` arms."""
+    if arms is not None:
+        batch = part(batch, arms[batch.row % n_arms])
+    if tags_only is not None:
+        batch = part(batch, (batch.op == TAG) | ~tags_only[batch.row % n_arms])
+    return batch
 
 
 def stacked(arms: Sequence[Arm], turn: int = 0) -> Stack:
@@ -254,44 +337,8 @@ def stacked(arms: Sequence[Arm], turn: int = 0) -> Stack:
     seeded = [REASON for arm in arms if components(arm.at(0)).seeds is not None]
     waits = [OVERWRITTEN for arm in arms for phase in arm.phases if not components(phase).jobs.at_once]
     reasons = tuple(dict.fromkeys([*(reason for curator in ever for reason in curator.reasons), *seeded, *waits]))
-    policies = _parts([components(arm).policy for arm in now], [_since(arm, turn, "policy") for arm in arms])
-    curators = _parts([components(arm).curator for arm in now], [_since(arm, turn, "curator") for arm in arms])
-    return Stack(tuple(now), policies, curators, reasons)
-
-
-def _since(arm: Arm, turn: int, seam: str) -> int:
-    """The turn from which on an arm has had the component that it has at `turn`. A donor's book begins it anew for a
-    policy, whose memory is about other skills.
-    """
-    component = getattr(components(arm.at(turn)), seam)
-    since = max(cut for cut in arm.cuts if cut <= turn)
-    if component.start(0) is None:
-        return 0  # no memory: it makes no difference, and equal components are called once
-    for cut in sorted((cut for cut in arm.cuts if cut < turn), reverse=True):
-        before = arm.at(cut)
-        if getattr(components(before), seam) != component or arm.at(since).book == "donor":
-            break
-        since = cut
-    return since
-
-
-def _parts(components: Sequence[Any], since: Sequence[int]) -> tuple[Part, ...]:
-    """Equal components with equal beginnings together, by the first arm that has them."""
-    groups: list[tuple[Any, int, list[int]]] = []
-    for j, (component, begun) in enumerate(zip(components, since, strict=True)):
-        for other, start, arms in groups:
-            if other == component and start == begun:
-                arms.append(j)
-                break
-        else:
-            groups.append((component, begun, [j]))
-    return tuple(Part(component, tuple(arms), begun) for component, begun, arms in groups)
-
-
-def _started(component: Any, n: int) -> Any:
-    memory = component.start(n)
-    state.check_state(memory, n, component)
-    return memory
+    routers, policies, curators = (parts_of(arms, turn, seam) for seam in ("router", "policy", "curator"))
+    return Stack(tuple(now), routers, policies, curators, reasons)
 
 
 def _distribution(policy: Any, candidates: Candidates, memory: Any) -> F64:

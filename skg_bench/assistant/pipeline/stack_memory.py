@@ -16,7 +16,7 @@ from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.learning_jobs import Course, Jobs
-from skg_bench.core.state import first, wider
+from skg_bench.core.state import wider
 from skg_bench.core.types import Query, Scorer, Skillbooks, TurnTruth
 
 
@@ -75,11 +75,9 @@ class PipelineState:
         self.past, self.message = wider(self.past, turn + 1, -1), wider(self.message, turn + 1, -1)
         self.time, self.answer = wider(self.time, turn + 1, 0), wider(self.answer, turn + 1, -1)
         if n_rows < self._there:
-            n_arms, self._there = len(self.stack.arms), n_rows
-            users = n_rows // n_arms
-            parts = zip(self.stack.policies, self.policies, strict=True)
-            self.policies = tuple(first(memory, users * len(part.arms)) for part, memory in parts)
-            self.curators = first(self.curators, n_rows)
+            stack, self._there = self.stack, n_rows
+            self.policies = stack.first(stack.policies, self.policies, n_rows)
+            self.curators = stack.first(stack.curators, self.curators, n_rows)
 
     def memory(self) -> Memory:
         """Part that `decide` needs."""

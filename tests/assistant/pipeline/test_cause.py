@@ -15,7 +15,7 @@ from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES
-from skg_bench.core.world import Supposing
+from skg_bench.core.world import PROCEDURE, STORED, Supposing
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers.corpus import load_corpus
 from skg_bench.simulator.answers.judging import Judging
@@ -185,7 +185,7 @@ def test_the_first_link_that_failed_is_the_cause(
     candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1], none)
     skill, before = np.array([served], np.int32), np.array([answerable], np.int32)
     truth = GroundTruth(judge, event.type, before, before > 0)
-    (code,) = causes(truth, table, candidates, skill=skill, serving="stored")
+    (code,) = causes(truth, table, candidates, skill=skill, how=np.array([STORED], np.int32))
     assert CAUSES[code] == cause
 
 
@@ -231,5 +231,5 @@ def test_the_first_link_that_failed_is_the_cause_of_procedures_too(
     scores = np.array([[*combined, *[-1.0] * pad]])
     candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1], none)
     truth = GroundTruth(judge, event.type, np.zeros(1, np.int32), np.array([familiar]))
-    (code,) = causes(truth, table, candidates, skill=np.array([served], np.int32), serving="procedure")
+    (code,) = causes(truth, table, candidates, skill=np.array([served], np.int32), how=np.array([PROCEDURE], np.int32))
     assert CAUSES[code] == cause

@@ -1,7 +1,9 @@
 """Arms that may be stepped together, and that being stepped together changes nothing for any of them."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -9,17 +11,19 @@ import pytest
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.assistant.pipeline.components import AT_ONCE, Components
+from skg_bench.assistant.pipeline.own_rows import OwnRows
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import GROUPS, Signals
 from skg_bench.assistant.pipeline.signs import Signs
-from skg_bench.assistant.pipeline.stack import stacked
+from skg_bench.assistant.pipeline.stack import Stack, stacked
 from skg_bench.core.advice import OUTCOMES
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.batch import NO_OPERATIONS, Batch
 from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64
-from skg_bench.core.types import Observation
+from skg_bench.core.types import Observation, Query, Shortlist, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers as OracleCurator
@@ -63,37 +67,39 @@ TOGETHER: list[dict[str, Any]] = [
     {"fork": Fork(changed(ARM, name="other", fork=Fork(ARM, 5), policy=Always()), 9), "curator": NoLearning()},
     {"fork": Fork(ARM, 9), "book": "donor", "curator": NoLearning()},
     {"fork": Fork(changed(ARM, router=Exact(5)), 0)},  # nothing of the other arm is left
-]
-APART: list[dict[str, Any]] = [
     {"router": MaxSim(6)},
     {"router": Exact(5)},
+    {"serving": "prompted"},
+    {"named_by": "intent"},
+    {"curator": OracleCurator()},  # sees the truth
+    {"fork": Fork(ARM, 9), "router": Exact(5)},
+    {"fork": Fork(changed(ARM, router=Exact(5)), 9)},
+    {"fork": Fork(changed(ARM, curator=OracleCurator()), 9)},
+]
+APART: list[dict[str, Any]] = [
     {"reranker": Linear(2.0)},
     {"reranker": Identity()},
     {"llm": replace(LLM, right=0.8)},
     {"signals": replace(SIGNALS, half_life_days=None)},
-    {"serving": "prompted"},
-    {"named_by": "intent"},
     {"hit_latency_ms": 60.0},
     {"mood": "fresh"},
     {"refit_every": 51},
     {"refit_on_capture": False},
     {"refit_apart": 25},
     {"decline_is_miss": True},
-    {"curator": OracleCurator()},  # sees the truth
     {"scope": "pool"},
     {"pool": 50},
     {"signs": SIGNS},
     {"seeds": SeedBook(())},
     {"jobs": replace(AT_ONCE, spread=1.0)},
-    {"fork": Fork(ARM, 9), "router": Exact(5)},
-    {"fork": Fork(changed(ARM, router=Exact(5)), 9)},
-    {"fork": Fork(changed(ARM, curator=OracleCurator()), 9)},
+    {"fork": Fork(ARM, 9), "reranker": Linear(2.0)},
+    {"fork": Fork(changed(ARM, reranker=Linear(2.0)), 9)},
     {"fork": Fork(ARM, 9), "book": "hindsight", "curator": NoLearning()},  # goes through its turns twice
 ]
 
 
 @pytest.mark.parametrize("change", TOGETHER, ids=str)
-def test_arms_that_differ_in_name_policy_curator_and_freezing_share_a_stack(change: dict[str, Any]) -> None:
+def test_arms_that_differ_in_what_has_rows_of_its_own_share_a_stack(change: dict[str, Any]) -> None:
     assert stacks([ARM, changed(ARM, **change)]) == [[0, 1]]
 
 
@@ -108,7 +114,7 @@ def test_every_field_of_an_arm_is_known_to_part_arms_or_not_to() -> None:
 
 
 def test_each_arm_is_in_one_stack_in_order() -> None:
-    arms = [changed(ARM, name=str(i), router=MaxSim(5 + i % 3)) for i in range(8)]
+    arms = [changed(ARM, name=str(i), reranker=Linear(1.0 + i % 3)) for i in range(8)]
     assert stacks(arms) == [[0, 3, 6], [1, 4, 7], [2, 5]]
     assert stacks([]) == []
     assert stacked(arms[:1]).arms == (arms[0],)
@@ -193,7 +199,7 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
         np.zeros((4, 4), np.int32),
         np.full((4, 5), -1, np.int32),
     )
-    late: Any = None
+    late = KnownFeedback(*np.zeros((5, 0), np.int32))
     states, batch = stack.curate(seen, Reaction(nobody, nobody), late, books, (None,))
     assert (states, batch) == ((None,), NO_OPERATIONS)
     assert isinstance(NO_OPERATIONS, Batch)
@@ -201,10 +207,14 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
 
 # ------------------------------------------------------------------------------------------------ a whole run
 
+USERS, TOP_K = np.arange(6, dtype=np.int32), 7
+
 ARMS = (
     "{skg: [], band: [curator.capture=band, curator.band_low=0.3],"
     " frozen: [freeze=book, freeze_at=20], deaf: [curator=none],"
-    " epsilon: [policy=epsilon_threshold, policy.epsilon=0.3]}"
+    " epsilon: [policy=epsilon_threshold, policy.epsilon=0.3], exact: [router=exact], last: [router=repeat_last],"
+    " prompted: [serving=prompted, router.top_k=7], everything: [curator=everything],"
+    " procedure: [serving=procedure, named_by=intent], oracle: [router=oracle, curator=oracle, policy=always]}"
 )
 
 
@@ -228,22 +238,80 @@ def logs(log: Logbook) -> list[dict[str, list[Any]]]:
     return [table.to_pydict() for table in (log._turn_table(), log._update_table(), log._feedback_table())]
 
 
+def apart(plan: Plan, alone: Sequence[Logbook]) -> list[str]:
+    """What differs between the arms of a plan in one stack and each alone."""
+    together = run_cohort(world(plan), plan.arms, cohort_of(world(plan), USERS), TOP_K, lambda _made: None)
+    differ = []
+    for one, other in zip(together, alone, strict=True):
+        assert one.arm == other.arm
+        differ += [f"{one.arm} {name}" for name, column in other.columns.items()
+                   if one.columns[name].tobytes() != column.tobytes()]  # fmt: skip
+        differ += [f"{one.arm} log" for a, b in zip(logs(one), logs(other), strict=True) if repr(a) != repr(b)]
+    return differ  # by text, as NaN is itself
+
+
+@pytest.fixture(scope="module")
+def alone(plan: Plan) -> list[Logbook]:
+    """The logs of each arm of the plan, stepped alone."""
+    cohort = cohort_of(world(plan), USERS)
+    return [run_cohort(world(plan), [arm], cohort, TOP_K, lambda _made: None)[0] for arm in plan.arms]
+
+
 @pytest.mark.req("K16")
-def test_a_stacked_run_is_to_the_bit_that_of_each_arm_alone(plan: Plan) -> None:
-    cohort = cohort_of(world(plan), np.arange(6, dtype=np.int32))
-    assert stacks(plan.arms) == [[0, 1, 2, 3, 4]]
-    ticks: list[int] = []
-    together = run_cohort(world(plan), plan.arms, cohort, 5, ticks.append)
-    assert ticks[-1] == int(cohort.n.sum()) * 5
-    sizes = {}
-    for arm, stacked_log in zip(plan.arms, together, strict=True):
-        (alone,) = run_cohort(world(plan), [arm], cohort, 5, lambda _made: None)
-        assert stacked_log.arm == alone.arm == arm.name
-        for name, column in alone.columns.items():
-            assert stacked_log.columns[name].tobytes() == column.tobytes(), (arm.name, name)
-        for entry, other in zip(logs(stacked_log), logs(alone), strict=True):
-            assert repr(entry) == repr(other)  # NaN is itself
-        sizes[arm.name] = int(alone.columns["book_size"].max()), int((alone.columns["skill"] >= 0).sum())
+def test_a_stacked_run_is_to_the_bit_that_of_each_arm_alone(plan: Plan, alone: list[Logbook]) -> None:
+    assert stacks(plan.arms) == [list(range(len(plan.arms)))]
+    assert apart(plan, alone) == []
+    sizes = {
+        log.arm: (int(log.columns["book_size"].max()), int((log.columns["skill"] >= 0).sum())) for log in alone
+    }  # fmt: skip
     assert sizes["band"] == sizes["deaf"] == (0, 0)  # neither can start from nothing
     assert sizes["skg"][0] > sizes["frozen"][0] > 0
-    assert sizes["skg"][1] > 0
+    assert all(hits > 0 for arm, (_, hits) in sizes.items() if arm not in ("band", "deaf"))
+
+
+def test_a_stack_tells_how_many_turns_it_made(plan: Plan) -> None:
+    cohort, ticks = cohort_of(world(plan), USERS), list[int]()
+    run_cohort(world(plan), plan.arms[:2], cohort, TOP_K, ticks.append)
+    assert ticks[-1] == int(cohort.n.sum()) * 2
+
+
+def _beside(own: OwnRows) -> OwnRows:
+    return OwnRows(tuple((j + 1) % own.n_arms for j in own.arms), own.n_arms, own.n_rows)
+
+
+PLANTED: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
+    "books of another arm": (OwnRows, "books", lambda books: lambda own, of: books(_beside(own), of)),
+    "feedback of another arm": (OwnRows, "feedback", lambda heard: lambda own, known: heard(_beside(own), known)),
+    "reactions of another arm": (OwnRows, "reaction", lambda told: lambda own, given: told(_beside(own), given)),
+    "one serving for all": (Stack, "hits", lambda _hits: property(lambda stack: np.ones(len(stack.arms), np.int32))),
+    "names of intents": (Stack, "by_intent", lambda _named: property(lambda stack: np.ones(len(stack.arms), np.bool_))),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_rows_of_another_arm_are_seen(
+    plan: Plan, alone: list[Logbook], monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Else the test above could not fail."""
+    kind, name, change = PLANTED[fault]
+    monkeypatch.setattr(kind, name, change(getattr(kind, name)))
+    with suppress(ValueError, IndexError, UsageError):  # of books that do not have the skills, or of texts unheard of
+        assert apart(plan, alone)
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A router that reads the row behind its own."""
+
+    sees_truth: ClassVar[bool] = False
+
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
+        """Fails, where rows are the router's own."""
+        return Shortlist(books.name[len(query.text) :][:1], books.uses[[len(query.text)]].astype(np.float64))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_router_that_reads_rows_beyond_its_own_is_named(plan: Plan, several: bool) -> None:
+    arms = [changed(plan.arms[0], router=Beyond()), *plan.arms[1 : 1 + several]]
+    with pytest.raises(IndexError, match=r"test_stack\.Beyond, which is given its own rows: index 6 is out of bounds"):
+        run_cohort(world(plan), arms, cohort_of(world(plan), USERS), TOP_K, lambda _made: None)

@@ -1,0 +1,227 @@
+"""Values of the rows that a component of a stack is responsible for: of its own arms, and of no other.
+
+A column is taken when it is read first, as most components read few; of one arm it is a view, of several a copy. Books
+are as wide as the widest of these rows, so that an arm that captures everything does not slow the arms beside it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from skg_bench.assistant.pipeline.in_book import InBook
+from skg_bench.core.batch import Batch, part
+from skg_bench.core.content import Contents
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.grid import F32, I32, I64
+from skg_bench.core.learning_jobs import Jobs
+from skg_bench.core.types import Observation, Query, Similarity, Skillbooks, TurnTruth, WrittenTexts
+from skg_bench.core.vocabulary import TermsOfBook, Vocabulary
+from skg_bench.core.world import Reaction
+
+
+@dataclass(frozen=True)
+class OwnRows:
+    """The rows of some arms of a stack among the first `n_rows`."""
+
+    arms: tuple[int, ...]
+    n_arms: int  # of the stack
+    n_rows: int
+
+    @cached_property
+    def rows(self) -> I64:
+        """The rows, ascending."""
+        at: I64 = (np.arange(0, self.n_rows, self.n_arms)[:, None] + np.array(self.arms)).reshape(-1)
+        return at
+
+    @cached_property
+    def index(self) -> slice | I64:
+        """An index of them, with which the values of one arm are not copied."""
+        return slice(self.arms[0], self.n_rows, self.n_arms) if len(self.arms) == 1 else self.rows
+
+    @cached_property
+    def _place(self) -> I32:
+        """Place of each row among them, `[n_rows]`; -1: it is another's."""
+        place = np.full(self.n_rows, -1, np.int32)
+        place[self.rows] = np.arange(len(self.rows), dtype=np.int32)
+        return place
+
+    def feedback(self, known: KnownFeedback) -> KnownFeedback:
+        """Feedback of these rows, numbered anew."""
+        heard = known.rows(self._place[known.row] >= 0)
+        return replace(heard, row=self._place[heard.row])
+
+    def operations(self, batch: Batch) -> Batch:
+        """Operations on the books of these rows, numbered anew."""
+        mine = part(batch, self._place[batch.row] >= 0)
+        return replace(mine, row=self._place[mine.row])
+
+    def reaction(self, reaction: Reaction) -> Reaction:
+        """Reactions of these rows."""
+        general = reaction.general
+        return Reaction(
+            reaction.code[self.index], reaction.name[self.index], None if general is None else general[self.index]
+        )
+
+    def truth(self, truth: TurnTruth, width: int) -> TurnTruth:
+        """Truth of these rows, about the first `width` skills."""
+        worth = None if truth.worth is None else truth.worth[:, : 1 + width][self.index]
+        quality = truth.quality[:, :width][self.index]
+        return TurnTruth(quality, truth.type[self.index], truth.llm_right[self.index], worth)
+
+    def books(self, books: Skillbooks) -> Skillbooks:
+        """The books of these rows."""
+        skills, examples = books.n_skills[self.index], books.n_examples[self.index]
+        widths = {"_skills": max(int(skills.max(initial=1)), 1), "_examples": max(int(examples.max(initial=1)), 1)}
+        view = OwnBooks(n_skills=skills, n_examples=examples, starts=None, _of=books, _index=self.index, **widths)
+        return cast("Skillbooks", view)
+
+    def query(self, query: Query, books: Skillbooks, truth: TurnTruth | None) -> Query:
+        """The messages of these rows, to their books `books`."""
+        at, text, local = self.index, query.text[self.index], query.local
+        near, terms = cast("InBook", query.similarity), cast("TermsOfBook", query.terms)
+        return Query(
+            query.turn, query.time[at], text, query.words[at], query.gap[at], query.last_skill[at],
+            OwnSimilarity(near.similarity, text, books, self.rows), OwnTerms(terms.vocabulary, text, books), truth,
+            None if local is None else local[at], query.contents,
+        )  # fmt: skip
+
+    def observation(
+        self, seen: Observation, books: Skillbooks, truth: TurnTruth | None, columns: Mapping[str, Any]
+    ) -> Observation:
+        """The turn of these rows, whose books are `books`, with these columns."""
+        report, near = seen.report, cast("InBook", seen.similarity)
+
+        def reported(jobs: Jobs) -> None:
+            report(replace(jobs, row=self.rows[jobs.row].astype(np.int32)))
+
+        view = OwnObservation(
+            turn=seen.turn, similarity=OwnSimilarity(near.similarity, seen.text[self.index], books, self.rows),
+            texts=OwnTexts(seen.texts, self.rows), truth=truth, report=reported, _of=seen, _index=self.index,
+            **{"tags_only": None, **columns},
+        )  # fmt: skip
+        return cast("Observation", view)
+
+
+class OwnBooks:
+    """Skillbooks of some rows, for whoever takes them for `Skillbooks`, `dataclasses.replace` included."""
+
+    __dataclass_fields__ = Skillbooks.__dataclass_fields__
+
+    def __init__(self, **columns: Any) -> None:
+        self.__dict__.update(columns)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__dataclass_fields__:
+            raise AttributeError(name)
+        width = self._examples if name in ("example", "example_skill") else self._skills
+        column = getattr(self._of, name)[:, :width][self._index]
+        column.flags.writeable = False
+        self.__dict__[name] = column
+        return column
+
+
+class OwnObservation:
+    """Observation of some rows, as `OwnBooks`."""
+
+    __dataclass_fields__ = Observation.__dataclass_fields__
+
+    def __init__(self, **columns: Any) -> None:
+        self.__dict__.update(columns)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__dataclass_fields__:
+            raise AttributeError(name)
+        column = getattr(self._of, name)[self._index]
+        self.__dict__[name] = column
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSimilarity:
+    """Similarities of messages `text` `[B]` and the examples of these books: core.types.BookSimilarity."""
+
+    similarity: Similarity
+    text: I32
+    books: Skillbooks
+    rows: I64  # of the cohort
+
+    @property
+    def example(self) -> I32:
+        """Text ids of the examples, `[B, E]`."""
+        return self.books.example
+
+    def dots(self) -> F32:
+        """Dot products of the message with each example, `[B, E]`."""
+        return self._in_book().dots()
+
+    def around(self, place: I64) -> F32:
+        """Dot products of the example at place `[B]` of each book with each example, `[B, E]`."""
+        return self._in_book().around(place)
+
+    def gram(self, place: I64) -> F32:
+        """Dot products of the examples at places `[B, M]` with one another, `[B, M, M]`."""
+        return self._in_book().gram(place)
+
+    def _in_book(self) -> InBook:
+        return InBook(self.similarity, self.text, self.example, self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTerms:
+    """The words of messages `text` `[B]` and of the examples of these books: core.types.BookWords."""
+
+    vocabulary: Vocabulary
+    text: I32
+    books: Skillbooks
+
+    @property
+    def example(self) -> I32:
+        """Text ids of the examples, `[B, E]`."""
+        return self.books.example
+
+    @property
+    def size(self) -> int:
+        """Number of different terms."""
+        return self.vocabulary.size
+
+    def message(self) -> tuple[I64, I32]:
+        """Terms of the messages, flat: row, term."""
+        return self.vocabulary.of(self.text)
+
+    def examples(self, row: I64, place: I64) -> tuple[I64, I32]:
+        """Terms of the examples at places `[n]` of users `row` `[n]`, flat: which of the n, term."""
+        return self.vocabulary.of(self.example[row, place])
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTexts:
+    """Texts of the run, read for these rows of a turn: core.types.WrittenTexts."""
+
+    texts: WrittenTexts
+    rows: I64
+
+    def add(self, texts: Sequence[str]) -> I32:
+        """Ids of texts; a known text has the id that it has."""
+        return self.texts.add(texts)
+
+    def read(self, text: I32, row: I64 | I32 | None = None) -> list[str]:
+        """The words of texts `[n]` of the users of rows `[n]`; None: of all rows, in order."""
+        return self.texts.read(text, self.rows if row is None else self.rows[row])
+
+    @property
+    def contents(self) -> Contents:
+        """Contents of skills."""
+        return self.texts.contents
+
+    @property
+    def recorded(self) -> bool:
+        """Did people write the messages, in a log?"""
+        return self.texts.recorded
+
+    @property
+    def redacts(self) -> bool:
+        """Do logs show other texts?"""
+        return self.texts.redacts
