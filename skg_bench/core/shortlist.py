@@ -1,7 +1,5 @@
 """Functions of routers: the best similarity of each skill, its centroid, near-duplicates, and the K best skills."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from skg_bench.core.grid import F32, F64, I32, I64, SCALE, Bool, cosine, snap
@@ -17,7 +15,7 @@ def max_dots(query: Query, books: Skillbooks) -> F32:
 
     Exact integers in float32; skills that are archived or do not exist get -2**24.
     """
-    return _nearest(query.similarity.dots(), books)
+    return _nearest(query.similarity.dots(), books, books.active)
 
 
 def alike_skills(dots: F32, books: Skillbooks, cosine_from: float) -> Bool:
@@ -25,20 +23,28 @@ def alike_skills(dots: F32, books: Skillbooks, cosine_from: float) -> Bool:
     examples `[B, E]`; `[B, S]`.
     """
     every = np.arange(books.active.shape[1]) < books.n_skills[:, None]
-    return every & (cosine(_nearest(dots, replace(books, active=every))) >= cosine_from)
+    return every & (cosine(_nearest(dots, books, every)) >= cosine_from)
 
 
-def _nearest(dots: F32, books: Skillbooks) -> F32:
+def examples_of(books: Skillbooks) -> tuple[I64, I64, I64]:
+    """All examples of the books, flat: row, place, and skill in the flat `[B * S]` of the skills. None is padding, of
+    which there may be far more than of examples.
+    """
+    n = books.n_examples.astype(np.int64)
+    row = np.arange(len(n)).repeat(n)
+    place = np.arange(len(row)) - (n.cumsum() - n).repeat(n)
+    return row, place, row * books.active.shape[1] + books.example_skill[row, place]
+
+
+def _nearest(dots: F32, books: Skillbooks, allowed: Bool) -> F32:
     b, width = books.active.shape
     best = np.full((b, width), _NONE, np.float32)
     if books.starts is not None:
         np.maximum.reduceat(dots[0, : books.n_examples[0]], books.starts, out=best[0, : len(books.starts)])
     else:
-        beyond = np.arange(dots.shape[1], dtype=np.int32) >= books.n_examples[:, None]
-        np.copyto(dots, _NONE, where=beyond)
-        flat = (np.arange(b, dtype=np.int64) * width)[:, None] + books.example_skill
-        np.maximum.at(best.reshape(-1), flat.reshape(-1), dots.reshape(-1))
-    best[~books.active] = _NONE
+        row, place, skill = examples_of(books)
+        np.maximum.at(best.reshape(-1), skill, dots[row, place])
+    best[~allowed] = _NONE
     return best
 
 
@@ -51,10 +57,8 @@ def centroid_cosines(query: Query, books: Skillbooks) -> F64:
     """
     dots = query.similarity.dots()
     b, width = books.active.shape
-    beyond = np.arange(dots.shape[1], dtype=np.int32) >= books.n_examples[:, None]
-    np.copyto(dots, 0.0, where=beyond)
-    at = (np.arange(b, dtype=np.int64) * width)[:, None] + np.where(beyond, 0, books.example_skill)
-    total = np.bincount(at.reshape(-1), dots.reshape(-1), b * width).reshape(b, width)
+    row, place, skill = examples_of(books)
+    total = np.bincount(skill, dots[row, place], b * width).reshape(b, width)
     length = np.sqrt(np.maximum(books.square, 1).astype(np.float64))  # examples that cancel out have no direction
     share = np.maximum(total, 0.0) / (length * SCALE)
     return snap(np.where(books.active, np.minimum(share, 1.0), 0.0))

@@ -192,7 +192,9 @@ class SkillbookTable:
             self.content[batch.row[says], skill[says]] = batch.content[says]
             gone = (batch.op == REMOVE).nonzero()[0]
             self.active[batch.row[gone], skill[gone]] = False
-            self.n_active[touched] = self.active[touched].sum(axis=1)
+            changed = np.unique(np.concatenate([rows, batch.row[answered], batch.row[gone]]))
+            width = int(self.n_skills[changed].max(initial=0))
+            self.n_active[changed] = self.active[changed, :width].sum(axis=1)
         self._rehash(batch.row, skill)
         return skill
 
@@ -250,7 +252,8 @@ class SkillbookTable:
 
     def _lengthen(self, row: I32, s: I32, text: I32, position: I64) -> None:
         """Sums of examples, longer by `text`: |a + b|^2 = |a|^2 + 2 ab + |b|^2 in whole numbers."""
-        earlier = (self.example_skill[row] == s[:, None]) & (np.arange(self.example.shape[1]) < position[:, None])
+        width = int(position.max(initial=0))
+        earlier = (self.example_skill[row, :width] == s[:, None]) & (np.arange(width) < position[:, None])
         new, old = np.nonzero(earlier)
         both = self._similarity.pairs(text[new], self.example[row[new], old])
         np.add.at(self.square, (row[new], s[new]), 2 * both.astype(np.int64))

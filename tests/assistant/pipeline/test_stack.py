@@ -213,6 +213,7 @@ ARMS = (
     "{skg: [], band: [curator.capture=band, curator.band_low=0.3],"
     " frozen: [freeze=book, freeze_at=20], deaf: [curator=none],"
     " epsilon: [policy=epsilon_threshold, policy.epsilon=0.3], exact: [router=exact], last: [router=repeat_last],"
+    " centroid: [router=centroid], bm25: [router=bm25, policy.threshold=0.2],"
     " prompted: [serving=prompted, router.top_k=7], everything: [curator=everything],"
     " procedure: [serving=procedure, named_by=intent], oracle: [router=oracle, curator=oracle, policy=always]}"
 )
@@ -279,8 +280,14 @@ def _beside(own: OwnRows) -> OwnRows:
     return OwnRows(tuple((j + 1) % own.n_arms for j in own.arms), own.n_arms, own.n_rows)
 
 
+def _longer(books: Skillbooks, n: int) -> Skillbooks:
+    return replace(books, n_examples=np.maximum(books.n_examples + np.int32(n), 0))
+
+
 PLANTED: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
     "books of another arm": (OwnRows, "books", lambda books: lambda own, of: books(_beside(own), of)),
+    "padding that counts as an example": (OwnRows, "books", lambda books: lambda own, of: _longer(books(own, of), 1)),
+    "a last example that does not count": (OwnRows, "books", lambda books: lambda own, of: _longer(books(own, of), -1)),
     "feedback of another arm": (OwnRows, "feedback", lambda heard: lambda own, known: heard(_beside(own), known)),
     "reactions of another arm": (OwnRows, "reaction", lambda told: lambda own, given: told(_beside(own), given)),
     "one serving for all": (Stack, "hits", lambda _hits: property(lambda stack: np.ones(len(stack.arms), np.int32))),
