@@ -116,7 +116,7 @@ class Pipelines:
         state.past[:n, t] = np.where(hit, -1, query.text)
         truth = decided.truth
         if truth is not None and seen.right is not None:
-            oracles = state.stack.own(state.stack.oracles, n)
+            oracles = state.stack.portion(state.stack.oracles, n)
             right = ~hit & seen.right
             truth = replace(truth, llm_right=right if oracles is None else right[oracles.index])
         turn_jobs = state.turn_jobs
@@ -234,9 +234,9 @@ def _oracles_truth(state: PipelineState, truth: GroundTruth, n: int) -> TurnTrut
     stack, table = state.stack, state.table
     if not stack.oracles:
         return None
-    own = stack.own(stack.oracles, n)
-    rows, worth = np.arange(n) if own is None else own.rows, _worth(truth, table.content[:n])
-    answer = table.answer[:n] if own is None else table.answer[rows, : int(table.n_skills[rows].max(initial=1))]
+    oracles = stack.portion(stack.oracles, n)
+    rows, worth = np.arange(n) if oracles is None else oracles.rows, _worth(truth, table.content[:n])
+    answer = table.answer[:n] if oracles is None else table.answer[rows, : int(table.n_skills[rows].max(initial=1))]
     quality = np.empty(answer.shape, np.int32)
     for serving, arms in stack.servings.items():
         supposing: Supposing = "run" if serving == "procedure" else "as given"

@@ -43,7 +43,9 @@ class Part:
         return state.rows(memory, at.reshape(-1))
 
 
-def carried(parts: Sequence[Part], before: Sequence[Part], memories: Sequence[Any], n_users: int) -> tuple[Any, ...]:
+def carried_memories(
+    parts: Sequence[Part], before: Sequence[Part], memories: Sequence[Any], n_users: int
+) -> tuple[Any, ...]:
     """Memory that each part had before, if it had one, else a new one."""
     out = []
     for new in parts:

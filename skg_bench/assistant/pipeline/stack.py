@@ -18,7 +18,7 @@ import numpy.typing as npt
 from skg_bench.assistant.pipeline.components import Components, components, refits
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.own_rows import OwnRows
-from skg_bench.assistant.pipeline.parts import Part, carried, parts_of
+from skg_bench.assistant.pipeline.parts import Part, carried_memories, parts_of
 from skg_bench.assistant.pipeline.seeding import REASON
 from skg_bench.core.arms import Arm, Freeze
 from skg_bench.core.batch import NO_OPERATIONS, TAG, Batch, joined, part
@@ -107,10 +107,10 @@ class Stack:
         if nth not in self._phases:
             frozen = [arm.frozen(turn) for arm in self.arms]
             learns = np.array([refits(arm, turn) for arm in self.arms])
-            own = [[frozen[j] for j in part.arms] for part in self.curators]
+            freezes_of = [[frozen[j] for j in part.arms] for part in self.curators]
 
             def unless(all_are: bool, freezes: Sequence[Freeze | None]) -> list[Bool | None]:
-                masks = [np.array([f in freezes for f in part]) for part in own]
+                masks = [np.array([f in freezes for f in each]) for each in freezes_of]
                 return [None if (mask == all_are).all() else mask for mask in masks]
 
             self._phases[nth] = _Phase(
@@ -125,7 +125,7 @@ class Stack:
     def _rows(self) -> dict[tuple[int, ...], OwnRows]:
         return {}
 
-    def own(self, arms: tuple[int, ...], n_rows: int) -> OwnRows | None:
+    def portion(self, arms: tuple[int, ...], n_rows: int) -> OwnRows | None:
         """The rows of some arms among the first `n_rows`; None: all."""
         if len(arms) == len(self.arms):
             return None
@@ -146,7 +146,7 @@ class Stack:
 
     @cached_property
     def _how(self) -> dict[str, I32]:
-        """That of the turn before, as few users leave."""
+        """Rows as they were at the turn before, as few users leave."""
         return {}
 
     @cached_property
@@ -172,9 +172,7 @@ class Stack:
         return tuple(j for j, arm in enumerate(self.arms) if components(arm).sees_truth)
 
     def truth_for(self, part: Part, truth: TurnTruth | None, books: Skillbooks) -> TurnTruth | None:
-        """What a part sees of the truth of the rows of all oracles: that of its own rows, whose books these are, if it
-        is one.
-        """
+        """Truth of a part's rows, whose books these are, from that of the rows of all oracles; None: it is none."""
         if truth is None or not part.component.sees_truth:
             return None
         if len(part.arms) == len(self.arms):
@@ -197,19 +195,19 @@ class Stack:
                 ), None
         b, shortlists = len(query.text), []
         for router in self.routers:
-            own = cast("OwnRows", self.own(router.arms, b))
-            theirs = own.books(books)
+            portion = cast("OwnRows", self.portion(router.arms, b))
+            theirs = portion.books(books)
             with naming(router.component):
                 made = router.component.route(
-                    own.query(query, theirs, self.truth_for(router, query.truth, theirs)), theirs
+                    portion.query(query, theirs, self.truth_for(router, query.truth, theirs)), theirs
                 )
-            shortlists.append((own, made))
+            shortlists.append((portion, made))
         k = max(made.skill.shape[1] for _, made in shortlists)
         skill, similarity, places = np.full((b, k), -1, np.int32), np.zeros((b, k)), np.full(b, k, np.int32)
-        for own, made in shortlists:
+        for portion, made in shortlists:
             width = made.skill.shape[1]
-            skill[own.index, :width], similarity[own.index, :width] = made.skill, made.similarity
-            places[own.index] = width
+            skill[portion.index, :width], similarity[portion.index, :width] = made.skill, made.similarity
+            places[portion.index] = width
         return Shortlist(skill, similarity), places if (places < k).any() else None
 
     # -------------------------------------------------------------------------------------------- policies
@@ -224,8 +222,8 @@ class Stack:
         b, k = candidates.skill.shape
         out = np.empty((b, 1 + k))
         for policy, memory in zip(self.policies, states, strict=True):
-            own = cast("OwnRows", self.own(policy.arms, b))
-            out[own.index] = _distribution(policy.component, candidates.rows(own.index), memory)
+            portion = cast("OwnRows", self.portion(policy.arms, b))
+            out[portion.index] = _distribution(policy.component, candidates.rows(portion.index), memory)
         return out
 
     def learned(self, states: Sequence[Any], decision: Decision, known: KnownFeedback, batch: Batch) -> tuple[Any, ...]:
@@ -235,11 +233,11 @@ class Stack:
         for policy, memory in zip(self.policies, states, strict=True):
             if memory is None:
                 out.append(None)
-            elif (own := self.own(policy.arms, b)) is None:
+            elif (portion := self.portion(policy.arms, b)) is None:
                 out.append(policy.component.learn(memory, decision, known, batch))
             else:
-                heard, applied = own.feedback(known), own.operations(batch)
-                out.append(policy.component.learn(memory, decision.rows(own.index), heard, applied))
+                heard, applied = portion.feedback(known), portion.operations(batch)
+                out.append(policy.component.learn(memory, decision.rows(portion.index), heard, applied))
         return tuple(out)
 
     # -------------------------------------------------------------------------------------------- curators
@@ -251,26 +249,26 @@ class Stack:
         out = np.zeros(len(seen.text), np.bool_)
         for curator, memory, arms in zip(self.curators, states, self._phase(seen.turn).offers, strict=True):
             if arms is None or arms.any():
-                own = self.own(curator.arms, len(out))
-                view, _ = self._view(curator, own, seen, books, asks=arms)
+                portion = self.portion(curator.arms, len(out))
+                view, _ = self._view(curator, portion, seen, books, asks=arms)
                 with naming(curator.component):
-                    asked: Bool = curator.component.offers(view, memory) & view.asks
-                if own is None:
-                    return asked
-                out[own.index] = asked
+                    offering: Bool = curator.component.offers(view, memory) & view.asks
+                if portion is None:
+                    return offering
+                out[portion.index] = offering
         return out
 
     def _view(
-        self, curator: Part, own: OwnRows | None, seen: Observation, books: Skillbooks, **arms: Bool | None
+        self, curator: Part, portion: OwnRows | None, seen: Observation, books: Skillbooks, **arms: Bool | None
     ) -> tuple[Observation, Skillbooks]:
         """The turn and the books of the curator's own rows; `arms`: columns by name, alike for all rows of an arm."""
-        theirs, n = (books, len(seen.text)) if own is None else (own.books(books), len(own.rows))
-        columns: dict[str, Any] = {name: self.each(of, n) for name, of in arms.items() if of is not None}
+        theirs, n = (books, len(seen.text)) if portion is None else (portion.books(books), len(portion.rows))
+        columns: dict[str, Any] = {name: self.each(values, n) for name, values in arms.items() if values is not None}
         if "asks" in columns:
-            columns["asks"] = columns["asks"] & (seen.asks if own is None else seen.asks[own.index])
+            columns["asks"] = columns["asks"] & (seen.asks if portion is None else seen.asks[portion.index])
         truth = self.truth_for(curator, seen.truth, theirs)
-        if own is not None:
-            return own.observation(seen, theirs, truth, columns), theirs
+        if portion is not None:
+            return portion.observation(seen, theirs, truth, columns), theirs
         if truth is not seen.truth:
             columns["truth"] = truth
         return replace(seen, **columns) if columns else seen, theirs
@@ -283,14 +281,14 @@ class Stack:
         rights = zip(self.curators, states, phase.curates, phase.tags_only, self._reason, strict=True)
         for curator, memory, arms, tags_only, reason in rights:
             if arms is None or arms.any():
-                own = self.own(curator.arms, len(seen.text))
-                view, theirs = self._view(curator, own, seen, books, asks=arms, tags_only=tags_only)
-                heard = (reaction, known) if own is None else (own.reaction(reaction), own.feedback(known))
+                portion = self.portion(curator.arms, len(seen.text))
+                view, theirs = self._view(curator, portion, seen, books, asks=arms, tags_only=tags_only)
+                heard = (reaction, known) if portion is None else (portion.reaction(reaction), portion.feedback(known))
                 with naming(curator.component):
                     memory, batch = curator.component.curate(view, *heard, theirs, memory)
                     if len((batch := _admitted(batch, len(curator.arms), arms, tags_only)).op):
-                        if own is not None:
-                            batch = replace(batch, row=own.rows[batch.row].astype(np.int32))
+                        if portion is not None:
+                            batch = replace(batch, row=portion.rows[batch.row].astype(np.int32))
                         kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
         return tuple(memories), joined(*kept) if kept else NO_OPERATIONS
@@ -316,8 +314,8 @@ class Stack:
         """The memories with which this stack goes on from another one: equal components keep theirs, others start."""
         users = n_rows // len(self.arms)
         return (
-            carried(self.policies, before.policies, policies, users),
-            carried(self.curators, before.curators, curators, users),
+            carried_memories(self.policies, before.policies, policies, users),
+            carried_memories(self.curators, before.curators, curators, users),
         )
 
 
