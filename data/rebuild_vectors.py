@@ -9,11 +9,11 @@ from pathlib import Path
 
 import yaml
 
-from skg_bench.core.strategies import strategies
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.embedder.precomputed import save
 from skg_bench.simulator.answers.corpus import load
+from skg_bench.skillbook.library.strategies import strategies
 
 if __name__ == "__main__":
     here, model = Path(__file__).parent, MiniLM()

@@ -5,7 +5,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from skg_bench.core.domain import Domain
 from skg_bench.core.version import VERSION
+from skg_bench.runfolder.telling import telling_of
+from skg_bench.simulator.advice.outcome import advice
 from tests.house_figures import CHANGELOG, PAGE, classes, fields, figures, optional, released, risen
 from tests.imports import ROOT, Import, imports, modules
 
@@ -133,6 +136,43 @@ def test_a_broken_arrow_names_the_two_files_and_the_other_kinds_of_break_their_l
     assert upward(["a -> b c", "b -> a", "c d -> d"]) == ["b -> a", "c -> d", "d -> d"]
 
 
+COMMON = {"utility", "hit_rate", "accepted", "timeout", "wait", "outcome", "satisfaction", "wanted"}
+"""Names of the domain of advice that have a meaning in every world too, or are columns of other people's logs."""
+
+
+def test_no_word_of_a_domain_stands_outside_of_its_folder() -> None:
+    values = figures()
+    assert [name for name, value in values.items() if "words of advice" in name and value] == []
+    own = names_of(advice(["delay"]))
+    assert {"blocked_wanted", "regret_it", "worth_book", "curation"} <= own
+    files = [
+        path
+        for path in (ROOT / "skg_bench").rglob("*.py")
+        if not re.search("/(simulator/advice|study)/", path.as_posix())
+    ]
+    assert len(files) > 300
+    texts = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text("utf-8")))
+             if isinstance(node, ast.Constant)]  # fmt: skip
+    assert [f"{path}:{node.lineno}: {node.value}" for path, node in texts if node.value in own] == []
+
+
+def names_of(domain: Domain) -> set[str]:
+    """Names of its feedback and their levels, of its outcome and its levels, of its counts, metrics and links."""
+    telling = telling_of({"domain": domain.plain()})
+    kinds = [name for kind in domain.kinds for name in (kind.name, *kind.levels)]
+    outcome = [name for each in domain.outcome for name in (each.name, *each.levels)]
+    told = [*telling.counted, *(metric.name for metric in telling.metrics), *(link.name for link in telling.links)]
+    return {*kinds, *outcome, *told} - COMMON
+
+
+def test_engine_and_analysis_find_out_nothing_about_a_world_by_its_class() -> None:
+    files = [path for room in ("engine", "analysis") for path in (ROOT / "skg_bench" / room).rglob("*.py")]
+    asks = re.compile(
+        r"is_advised|(isinstance|hasattr)\((\w+\.)*(world|simulator)\b(?!, Relabelled\))"
+    )  # that is its own
+    assert [str(path) for path in files if asks.search(path.read_text("utf-8"))] == []
+
+
 def test_a_figure_of_the_house_rises_only_with_a_line_in_the_changelog() -> None:
     values, page = figures(), (ROOT / PAGE).read_text("utf-8")
     again = "a release writes the figures anew: python -m tests.house_figures --write"
@@ -171,12 +211,14 @@ def test_figures_are_those_of_the_source(tmp_path: Path) -> None:
         "@dataclass(frozen=True)\nclass Seen:\n    a: int | None  # an adviser\n    b: 'int | None'\n"
         "    c: ClassVar[int]\n    d: list[int | None]\n\n"
         "@dataclass(frozen=True)\nclass Inner:\n    seen: Seen\n    deeper: Deep\n\n"
-        "@dataclass(frozen=True)\nclass Deep:\n    e: int\n", "utf-8",
+        "@dataclass(frozen=True)\nclass Deep:\n    e: int\n\n"
+        "class Tally:\n    def f(self) -> int: ...\n    def _g(self) -> int: ...\n", "utf-8",
     )  # fmt: skip
     values = figures(tmp_path)
     assert values["lines with words of advice outside of its folder"] == 1
     assert values["files with words of advice outside of its folder"] == 1
     assert values["fields to know for a router"] == 5  # Deep is not in a signature
+    assert values["fields and methods to know for a metric"] == 1
     assert values["fields of these types"] == 6
     assert values["optional fields of these types"] == 2
     assert values["uses of Any"] == values["comparisons with None"] == 1

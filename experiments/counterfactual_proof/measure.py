@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from skg_bench.core.advice import OVERRIDDEN
 from skg_bench.core.grid import F64, Bool
-from skg_bench.core.strategies import strategies
+from skg_bench.simulator.advice.levels import OVERRIDDEN
+from skg_bench.skillbook.library.strategies import strategies
 from skg_bench.study.guardian.lives import Draw, Life, Lives, MeanDifference, life_means, over_users
 from skg_bench.study.guardian.mass_verdicts import figures
 from skg_bench.study.guardian.replays import books_of_others, later

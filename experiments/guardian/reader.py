@@ -11,7 +11,7 @@ import numpy as np
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.content import Content
-from skg_bench.core.strategies import Strategies, strategies
+from skg_bench.skillbook.library.strategies import Strategies, strategies
 
 COMMAND = "skg-bench experiment guardian/reader --write reports"
 LEAST = 0.93  # share of all texts whose kind is read rightly; below it the figures are not as expected

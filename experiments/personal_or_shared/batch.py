@@ -12,11 +12,11 @@ import numpy as np
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch, blank, joined
 from skg_bench.core.grid import F64, I32, I64
-from skg_bench.core.strategies import strategies
 from skg_bench.core.types import RATINGS
 from skg_bench.curator.shared.shelf import shelf_of
 from skg_bench.engine.cohort import Setting
 from skg_bench.engine.vectors import WithWritten
+from skg_bench.skillbook.library.strategies import strategies
 
 _DOUBT = 5.0  # ratings by which a context, or a text, is drawn to the mean of its kind; our choice
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")

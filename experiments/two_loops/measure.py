@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from experiments.two_loops.counters import CONCORDANCE, concordance, strategy_worths
-from skg_bench.core.advice import ACCEPTED, OVERRIDDEN, REGRET_IT, WAIT, WORTH_IT
 from skg_bench.core.grid import F64, Bool
+from skg_bench.simulator.advice.levels import ACCEPTED, OVERRIDDEN, REGRET_IT, WAIT, WORTH_IT
 from skg_bench.study.guardian.lives import Draw, Life, Lives, life_means, over_users, paired_lives
 from skg_bench.study.guardian.mass_verdicts import figures
 

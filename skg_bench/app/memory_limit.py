@@ -9,9 +9,7 @@ import resource
 
 from skg_bench.core.errors import UsageError
 
-LEAST_MAPPED = (
-    2**30
-)  # bytes that may be mapped; 0.8 GiB are too few to compare two users, and a quarter of them is used
+LEAST_MAPPED = 2**30  # bytes that may be mapped, of which a quarter is used; 0.8 GiB do not compare two users
 # OpenBLAS maps a stack and a buffer for each thread, one a core. The bits of a run do not depend on it.
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 

@@ -16,7 +16,7 @@ import typer
 
 from skg_bench.app.targets import class_of, described_components, parameters
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import DATA
+from skg_bench.core.paths import named_books
 from skg_bench.core.reach import Confined, Reach, ReachKind
 from skg_bench.core.text import printable, revealed
 
@@ -152,7 +152,7 @@ def _requests(origin: FromFile, path: str, key: str, node: Any) -> Iterator[Reac
 
 def _our_own(key: str, name: str) -> bool:
     """Is it the name of a skillbook that comes with the package?"""
-    return key == "seeds" and name in {file.name.removesuffix(".v2.json") for file in DATA.glob("guardian/*.v2.json")}
+    return key == "seeds" and name in named_books()
 
 
 def _of_parameters(place: str, made: type, node: Mapping[str, Any]) -> Iterator[ReachRequest]:

@@ -22,7 +22,7 @@ _RATINGS = {
     "correct": "ok", "positive_reinforcement": "ok", "incorrect": "miss", "negative_reinforcement": "miss",
     "neutral": "partial",
 }  # fmt: skip
-"""What feedback about advice begins with, as a rating."""
+"""Beginnings of feedback in words (core/domain.py: signals), as ratings."""
 
 
 def _reflect(prompt: Prompt) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy.typing as npt
 
 from skg_bench.core.batch import Batch
+from skg_bench.core.domain import ANSWERS, Domain
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import Course, Jobs
@@ -66,6 +67,7 @@ class Message:
     similarity: Similarity  # exact dot products of these, from the run's embedder
     truth: GroundTruth | None  # for assistants with `sees_truth` only
     library: Library | None = None  # for ensembles of the engine; an assistant is given none
+    domain: Domain = ANSWERS  # what kinds of feedback there are
 
     @property
     def store(self) -> Library:

@@ -5,15 +5,18 @@ looking into it. The manifest of a run holds the domain as plain data, so that r
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields
-from importlib.resources import files
+from functools import cached_property
+from importlib.resources import as_file, files
 from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 
 from skg_bench.core.errors import RowError, UsageError
 from skg_bench.core.feedback import FEEDBACK_KINDS, Feedback
+from skg_bench.core.foreign import text_of
+from skg_bench.core.grid import I32
 from skg_bench.core.shapes import shaped
 
 Stored = Literal["words", "bool", "int", "float"]
@@ -23,11 +26,29 @@ _TAKEN = "is the name of one that every world has; choose another"
 
 @dataclass(frozen=True, slots=True)
 class FeedbackKind:
-    """A channel of feedback that a domain adds to those of core/feedback.py, with its levels."""
+    """A channel of feedback that a domain adds to those of core/feedback.py, with its levels.
+
+    Our learners take a kind with `signals` for something to learn from: what users do about what was said, or, where it
+    is said `after` such a kind, what they think of it later.
+    """
 
     name: str
     levels: tuple[str, ...]
     says: str  # what it tells, and when
+    signals: tuple[str, ...] = ()  # each level in words, as a reflector is told it; empty: nobody learns from it
+    idle: tuple[str, ...] = ()  # levels from which there is nothing to learn
+    refused: tuple[str, ...] = ()  # levels that say: something else should have been said
+    after: str = ""  # the kind of which this one is said later
+    combined: tuple["CombinedSignal", ...] = ()  # words for some pairs of levels
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedSignal:
+    """Words for what is said later, given what was said or done before."""
+
+    level: str
+    before: str
+    says: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +76,7 @@ class OutcomeMetric:
     says: str  # one sentence for the reader
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Domain:
     """Feedback, outcome and metrics that a world brings beside its events.
 
@@ -80,6 +101,7 @@ class Domain:
             if kind.name in FEEDBACK_KINDS or not kind.levels:
                 why = _TAKEN if kind.levels else "has no levels; name what can be said"
                 raise UsageError(f"domain {self.name!r}: feedback {kind.name!r} {why}")
+        self._check_signals()
         for names, what in (((k.name for k in self.kinds), "feedback"), ((f.name for f in self.outcome), "outcome"),
                             ((m.name for m in self.metrics), "metric")):  # fmt: skip
             if twice := _twice(list(names)):
@@ -96,6 +118,20 @@ class Domain:
                 raise UsageError(f"domain {self.name!r}: metric {metric.name!r} has levels {metric.levels}, and "
                                  f"{owner.name!r} has {', '.join(owner.levels) or 'none'}")  # fmt: skip
 
+    def _check_signals(self) -> None:
+        by_kind = {kind.name: kind for kind in self.kinds}
+        for kind in self.kinds:
+            named = [*kind.idle, *kind.refused, *(pair.level for pair in kind.combined)]
+            before = by_kind[kind.after].levels if kind.after in by_kind else ()
+            if unknown := [level for level in named if level not in kind.levels]:
+                raise UsageError(f"domain {self.name!r}: feedback {kind.name!r} has no level {unknown[0]!r}")
+            if kind.after and (not before or any(pair.before not in before for pair in kind.combined)):
+                raise UsageError(f"domain {self.name!r}: feedback {kind.name!r} is said after {kind.after!r}; name "
+                                 "another of its kinds, and levels of that")  # fmt: skip
+            if kind.signals and len(kind.signals) != len(kind.levels):
+                raise UsageError(f"domain {self.name!r}: feedback {kind.name!r} has {len(kind.levels)} levels and "
+                                 f"{len(kind.signals)} signals; give one for each")  # fmt: skip
+
     @property
     def answers(self) -> bool:
         """Do skills keep answers, which are right or wrong?"""
@@ -108,6 +144,48 @@ class Domain:
     def feedback(self) -> dict[str, tuple[str, ...]]:
         """Levels of all kinds of feedback by name, in the order of their numbers."""
         return {**FEEDBACK_KINDS, **{kind.name: kind.levels for kind in self.kinds}}
+
+    @cached_property
+    def acted(self) -> int:
+        """Number of the kind that says what users do about what was said; -1: there is none."""
+        return next((self.number(kind.name) for kind in self.kinds if kind.signals and not kind.after), -1)
+
+    @cached_property
+    def later(self) -> int:
+        """Number of the kind that says what users think of that later; -1: there is none."""
+        return next((self.number(kind.name) for kind in self.kinds if kind.signals and kind.after), -1)
+
+    def kind(self, number: int) -> FeedbackKind:
+        """One of its kinds of feedback by its number."""
+        return self.kinds[number - len(FEEDBACK_KINDS)]
+
+    @cached_property
+    def idle(self) -> Sequence[int]:
+        """Codes of what users did from which there is nothing to learn."""
+        return self._acts("idle")
+
+    @cached_property
+    def refused(self) -> Sequence[int]:
+        """Codes of what users did that says: something else should have been said."""
+        return self._acts("refused")
+
+    def _acts(self, name: Literal["idle", "refused"]) -> Sequence[int]:
+        kinds = [self.kind(self.acted)] if self.acted >= 0 else []
+        return [kind.levels.index(level) for kind in kinds for level in getattr(kind, name)]
+
+    def signal(self, number: int, value: int, before: int) -> str:
+        """Feedback of one of its kinds in words; `before`: the code of what was done before it, -1: not known."""
+        return self._combined.get((number, value, before)) or self.kind(number).signals[value]
+
+    @cached_property
+    def _combined(self) -> dict[tuple[int, int, int], str]:
+        """Words by number of the kind, code, and code of what was done before."""
+        words = {}
+        for kind in self.kinds:
+            for pair in kind.combined:
+                before = self.kind(self.number(kind.after)).levels.index(pair.before)
+                words[self.number(kind.name), kind.levels.index(pair.level), before] = pair.says
+        return words
 
     def columns(self, outcome: Any) -> dict[str, np.ndarray]:
         """Columns of the turn log from an outcome; None: none came.
@@ -122,11 +200,18 @@ class Domain:
 
     def check_feedback(self, given: Feedback) -> None:
         """Raises RowError for a kind that is none of this domain, and for a value that is none of its levels."""
-        if not (given.kind >= len(FEEDBACK_KINDS)).any():
+        levels, kind, value = self._sizes, given.kind, given.value
+        if not (kind >= len(FEEDBACK_KINDS)).any():
             return
-        levels = np.array([len(each) for each in self.feedback().values()])
+        if kind.max() < len(levels) and not ((value < 0) | (value >= levels[kind]) | (kind < 0)).any():
+            return
         self._check_codes("Feedback.kind", given.kind, np.array(len(levels)), given.row)
         self._check_codes("Feedback.value", given.value, levels[given.kind], given.row)
+
+    @cached_property
+    def _sizes(self) -> I32:
+        """How many levels each kind of feedback has."""
+        return np.array([len(each) for each in self.feedback().values()], np.int32)
 
     def _check_codes(
         self, name: str, codes: np.ndarray, levels: np.ndarray, rows: np.ndarray | None = None, least: int = 0
@@ -148,9 +233,12 @@ class Domain:
 
 def _words(domain: str, place: str) -> dict[str, Any]:
     package, _, file = place.partition(":")
+    if not place:
+        return {}
     try:
-        return tomllib.loads(files(package).joinpath(file).read_text("utf-8")) if place else {}
-    except (ImportError, OSError, ValueError) as error:
+        with as_file(files(package).joinpath(file)) as path:
+            return tomllib.loads(text_of(path))
+    except (ImportError, OSError, UsageError, ValueError) as error:
         raise UsageError(
             f"domain {domain!r}: telling={place!r} cannot be read as package:file.toml: {error}"
         ) from error
@@ -198,3 +286,7 @@ def _field(declared: Field[Any], hint: Any) -> OutcomeField:
 
 def _twice(names: list[str]) -> str | None:
     return next((name for at, name in enumerate(names) if name in names[:at]), None)
+
+
+ANSWERS = Domain("answers")
+"""Of worlds in which skills keep answers, and that bring nothing of their own."""

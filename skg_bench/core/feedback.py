@@ -10,20 +10,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.grid import F64, I32, I64, Bool
 
 _RATINGS = ("ok", "partial", "miss")
 FEEDBACK_KINDS: Mapping[str, tuple[str, ...]] = {
-    "rating": _RATINGS,  # what the user says of the answer; of advice: what an arm's signs make of the kinds below
+    "rating": _RATINGS,  # what the user says of the answer; or what an arm's signs make of the kinds of a domain
     "agrees": ("other", "same"),  # a judge's verdict: does the LLM's answer say what a stored one says?
-    "outcome": OUTCOMES,  # what the user did about advice
-    "satisfaction": SATISFACTIONS,  # what the user says of it later
-    "afterwards": _RATINGS,  # a rating that an arm's signs make of `satisfaction` and keep apart
+    "afterwards": _RATINGS,  # a rating that an arm's signs make of what is said later, and keep apart
     "retracted": _RATINGS,  # an earlier rating of the turn that no longer counts, by an arm's signs
 }
-"""Levels of each kind; a code is an index into them. The last two are never said by a user, and in no log."""
-RATING, AGREES, OUTCOME, SATISFACTION, AFTERWARDS, RETRACTED = range(len(FEEDBACK_KINDS))
+"""Levels of each kind that every world has; a code is an index into them, and a domain's own kinds come after them
+(core/domain.py). The last two are never said by a user, and in no log."""
+RATING, AGREES, AFTERWARDS, RETRACTED = range(len(FEEDBACK_KINDS))
 WORTH: Mapping[int, F64] = {RATING: np.array([1.0, 0.5, 0.0]), AGREES: np.array([np.nan, np.nan])}
 
 

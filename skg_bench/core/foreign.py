@@ -44,7 +44,7 @@ _INT64 = 2**63
 
 
 @contextmanager
-def refusing(where: object, advice: str = "") -> Iterator[None]:
+def refusing(where: object, hint: str = "") -> Iterator[None]:
     """Whatever garbage raises inside becomes a UsageError about `where`, a file or a place in it.
 
     It stands around code that takes a file's fields for what they ought to be; a mistake in such code shows as a
@@ -54,7 +54,7 @@ def refusing(where: object, advice: str = "") -> Iterator[None]:
         yield
     except FAULTS as error:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise UsageError(f"{where} is not of its form ({reason[:_SHOWN]}){advice and f'; {advice}'}") from error
+        raise UsageError(f"{where} is not of its form ({reason[:_SHOWN]}){hint and f'; {hint}'}") from error
 
 
 def open_file(path: str | Path, largest: int | None = None) -> BufferedReader:

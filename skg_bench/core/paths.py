@@ -13,9 +13,15 @@ def _find(name: str) -> Path:
 CONF = _find("conf")
 DATA = _find("data")
 EXPERIMENTS = _find("experiments")
+_BOOK = ".v2.json"
 CHECKOUT = DATA.parent
 
 
 def experiment_module(name: str, folder: Path = EXPERIMENTS) -> str:
     """Package of an experiment, or of a bench, which stands one folder lower."""
     return f"experiments.bench.{name}" if (folder / "bench" / name).is_dir() else f"experiments.{name}"
+
+
+def named_books() -> dict[str, Path]:
+    """Files of the skillbooks that come with the package, by name."""
+    return {file.name.removesuffix(_BOOK): file for file in sorted(DATA.glob(f"*/*{_BOOK}"))}

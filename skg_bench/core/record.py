@@ -7,7 +7,12 @@ from typing import Any, Protocol, cast, runtime_checkable
 import pyarrow as pa
 
 from skg_bench.core.calendar import Offsets
+from skg_bench.core.domain import Domain
 from skg_bench.core.grid import I32
+from skg_bench.core.world import World
+
+LOGS_DOMAIN = Domain("logs")
+"""Domain of worlds that replay a log: they have a `record`, and more (Replay)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,6 @@ class ReadsLog(Protocol):
         ...
 
 
-def replay_of(simulator: object) -> Replay | None:
-    """The simulator, if it replays a log."""
-    return cast("Replay", simulator) if hasattr(simulator, "record") else None
+def replay_of(simulator: World[Any]) -> Replay | None:
+    """The simulator, if it replays a log, as its domain says."""
+    return cast("Replay", simulator) if simulator.domain.name == LOGS_DOMAIN.name else None

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeVar
 
 from skg_bench.core.batch import Batch
 from skg_bench.core.content import Contents
+from skg_bench.core.domain import ANSWERS, Domain
 from skg_bench.core.feedback import FEEDBACK_KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import Jobs
@@ -319,6 +320,7 @@ class Observation:
     tags_only: Bool | None = (
         None  # [B] users whose book is frozen: operations other than TAG are dropped; None: nobody's
     )
+    domain: Domain = ANSWERS  # what kinds of feedback there are
 
 
 class Curator(Protocol[S]):

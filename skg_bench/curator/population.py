@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core import strategies as library
 from skg_bench.core.batch import ADD, TAG, Batch, blank
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -19,6 +18,7 @@ from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.shared.shelf import shelf_of
+from skg_bench.skillbook.library import strategies as library
 
 
 @dataclass(frozen=True)

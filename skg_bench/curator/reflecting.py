@@ -16,9 +16,10 @@ from skg_bench.asking.asking import Completion, End, Prompt, TextModel, check_wr
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core import learning_jobs
 from skg_bench.core.batch import ADD, OPERATIONS, TAG, UPDATE, Batch, blank, joined
+from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import FEEDBACK_KINDS, RATING, KnownFeedback
+from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.reach import Reach, Reaches
@@ -52,7 +53,7 @@ class _Job:
     value: int
     skill: int
     kind: int
-    outcome: int  # what the user did about advice at that turn, -1: nothing is known
+    outcome: int  # what the user did at that turn, -1: nothing is known
     calls: list[Completion] = field(default_factory=list)
     admitted: Admitted = _NOTHING
 
@@ -71,7 +72,7 @@ class _Book:
 
 @dataclass(frozen=True)
 class Reflecting:
-    """Learns from each rating by two calls of a model; of advice, from what the user did and from each later answer.
+    """Learns from each rating by two calls of a model; or from what the user did and from each later answer.
 
     A skill that is learned has the message as its example and keeps the turn's answer, if it had one; the model says
     the rest. What a skill's counters hold is what the model tags, also where an arm's signs say something else.
@@ -122,8 +123,8 @@ class Reflecting:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Acts
     ) -> tuple[Acts, Batch]:
         """TAGs for uses, and what the model proposed for turns that users judged, as far as admitted."""
-        uses, state = _uses(seen), Acts(outcomes(state.outcome, known, seen.turn))
-        heard = known.rows(begins(known, seen.asks))
+        uses, state = _uses(seen), Acts(outcomes(state.outcome, known, seen.turn, seen.domain))
+        heard = known.rows(begins(known, seen.asks, seen.domain))
         if not len(heard.row):
             return state, uses
         columns = (heard.row, heard.turn, heard.value, heard.skill, heard.kind, state.outcome[heard.row, heard.turn])
@@ -143,8 +144,8 @@ class Reflecting:
         for job, question in zip(jobs, questions, strict=True):
             used = _used(job, books[job.row])
             data = {
-                "question": question, "answer": _served(job, used), "feedback": _feedback(job), "skills_used": used,
-                "skillbook": books[job.row].text,
+                "question": question, "answer": _served(job, used), "feedback": _feedback(job, seen.domain),
+                "skills_used": used, "skillbook": books[job.row].text,
             }  # fmt: skip
             prompts.append(self._prompt(REFLECTOR, Purpose.REFLECT, job, data, seen))
         _answered(jobs, self.llm.complete(prompts))
@@ -205,10 +206,10 @@ def _served(job: _Job, used: Sequence[str]) -> str:
     return f"a suggestion with skill {used[0]}" if used else "a generic question"
 
 
-def _feedback(job: _Job) -> dict[str, str]:
+def _feedback(job: _Job, domain: Domain) -> dict[str, str]:
     """Words of the user's feedback."""
-    words = signal(job.kind, job.value, job.outcome)
-    return {"rating": words} if job.kind == RATING else {"channel": tuple(FEEDBACK_KINDS)[job.kind], "signal": words}
+    words = signal(domain, job.kind, job.value, job.outcome)
+    return {"rating": words} if job.kind == RATING else {"channel": domain.kind(job.kind).name, "signal": words}
 
 
 def _used(job: _Job, book: _Book) -> list[str]:
@@ -239,7 +240,7 @@ def _operations(jobs: Sequence[_Job], seen: Observation) -> Batch:
             batch.content[i] = seen.texts.contents.add(operation.content)
         if operation.op == ADD:
             batch.text[i] = seen.messages[job.row, job.turn]
-            batch.source[i] = job.turn if job.kind == RATING else -1  # advice is no answer that could be given again
+            batch.source[i] = job.turn if job.kind == RATING else -1  # else there is no answer
     return batch
 
 

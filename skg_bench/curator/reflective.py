@@ -10,21 +10,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core import strategies as library
-from skg_bench.core.advice import OVERRIDDEN
 from skg_bench.core.batch import ADD, REMOVE, TAG, TAKEN_BACK, UPDATE, Batch, blank, joined, part
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import OUTCOME, RATING, RETRACTED, KnownFeedback
+from skg_bench.core.feedback import RATING, RETRACTED, KnownFeedback
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import APPLIED, UNCHANGED, Jobs
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.curator.shared.job_feedback import begins, outcomes
+from skg_bench.curator.shared.job_feedback import begins, outcomes, refusal_mask
 from skg_bench.curator.shared.shelf import Shelf, common_sense, nth_true, shelf_of
 from skg_bench.curator.shared.study import Made, Study, reflections
+from skg_bench.skillbook.library import strategies as library
 
 _MISS = RATINGS.index("miss")
 _MISSED, _WRONG, _WHICH, _ADDS, _WORDS, _USELESS, _REWORDS, _OTHER_WORDS, _OTHER_USELESS = range(9)  # draws
@@ -100,7 +99,9 @@ class Reflective:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: CreditedTurns
     ) -> tuple[CreditedTurns, Batch]:
         """TAGs for uses and judgements, ADDs, UPDATEs and REMOVEs."""
-        state = CreditedTurns(wider(state.skill, seen.turn + 1, -1), outcomes(state.outcome, known, seen.turn))
+        state = CreditedTurns(
+            wider(state.skill, seen.turn + 1, -1), outcomes(state.outcome, known, seen.turn, seen.domain)
+        )
         uses = _uses(seen)
         study = self._study(seen, known, books)
         if not len(study.row):
@@ -120,7 +121,7 @@ class Reflective:
 
     def _study(self, seen: Observation, known: KnownFeedback, books: Skillbooks) -> Study:
         """The jobs that the reflector does not overlook."""
-        at = begins(known, seen.asks)
+        at = begins(known, seen.asks, seen.domain)
         key = fold(fold(seen.event[known.row[at]], int(Purpose.REFLECTED)), known.turn[at])
         kept = uniform(fold(key, _MISSED)) >= self.misses
         jobs = known.rows(at[kept])
@@ -183,7 +184,7 @@ class Reflective:
         """A strategy for each user who overrode one, or the generic question; of several jobs, the first adds."""
         seen, books = study.seen, study.books
         room = (books.active & (books.content != 0)).sum(axis=1) < self.most_skills
-        wanted = (study.kind == OUTCOME) & (study.value == OVERRIDDEN) & room[study.row]
+        wanted = refusal_mask(study.kind, study.value, seen.domain) & room[study.row]
         job = (wanted & (study.u(_ADDS) < self.adds)).nonzero()[0]
         job = job[np.unique(study.row[job], return_index=True)[1]]
         row = study.row[job]

@@ -2,7 +2,7 @@
 
 The curator inside decides whom to ask, when to capture, and under which name; example and answer are then those of a
 random other turn of the same user, and what the skill says is what another skill was to say. Time, count and size
-stay, the content is gone. A skill that keeps no answer, as advice does, keeps its example: it says something else.
+stay, the content is gone. A skill that keeps no answer keeps its example: it says something else.
 
 In this world a sham capture is *not* without effect of itself. An earlier turn is a real request with a real answer,
 which may come again, and a skill that answers wrongly does harm whatever it was made of; so sham against an arm that
@@ -10,8 +10,8 @@ captures nothing measures what random captures do. Three contrasts are nothing b
 
 * `content: any`, one `draw` against another. Both curators do the same with their own keyed uniforms, so that either
   is as likely to be the better one for any user: the expected difference is 0, for every metric, under all components.
-* `says: any` and `tags: coin`, one `draw` against another, in a world of advice: what is learned there lies in what
-  skills say and in their ratings, and both are random.
+* `says: any` and `tags: coin`, one `draw` against another, where a world reads what skills say: learned is
+  what they say and their ratings, and both are random.
 * `content: known` from some turn on against capturing nothing from there on. A skill then holds what another skill of
   the book holds already, or is renewed with what it holds itself: the same example, the same answer. Where decisions go
   by similarity alone and nothing is archived, no answer changes, to the bit. With learned signals the copies' counters
@@ -24,7 +24,6 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from skg_bench.core import strategies as library
 from skg_bench.core.batch import TAG, TAKEN_BACK, Batch, nth, part, stores
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
@@ -35,6 +34,7 @@ from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.shared.shelf import shelf_of
+from skg_bench.skillbook.library import strategies as library
 
 Turns = Literal["any", "known"]
 Tags = Literal["own", "coin"]

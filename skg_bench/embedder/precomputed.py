@@ -1,6 +1,6 @@
 """Vectors that were computed before and lie on disk: `<path>.npy` with int16 rows, `<path>.json` with what they are.
 
-The vectors of the built-in corpus and of the Guardian's triggers come with the package, so the main job needs no model.
+The vectors of the built-in corpora come with the package, so the main job needs no model.
 Rebuild them with `python data/rebuild_vectors.py` (extra `embed`).
 """
 

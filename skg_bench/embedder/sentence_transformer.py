@@ -147,8 +147,8 @@ def _loaded(what: SentenceTransformer) -> Any:
             model = load()
     except (ImportError, KeyError, OSError, RuntimeError, SafetensorError, TypeError, ValueError) as error:
         own_code = not what.trust_remote_code and "trust_remote_code" in str(error)
-        advice = "; it brings code of its own: read that first, then set embedder.trust_remote_code=true"
-        raise _refused(what, _first_line(error) + advice * own_code) from error
+        hint = "; it brings code of its own: read that first, then set embedder.trust_remote_code=true"
+        raise _refused(what, _first_line(error) + hint * own_code) from error
     if what.task is not None and "task" not in model.get_model_kwargs():
         raise UsageError(f"embedder.task={what.task!r}, but {what.model} knows no tasks; take embedder.task=null")
     if what.max_tokens is not None:

@@ -191,7 +191,7 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     message = Message(
         t, event.number, event.time, event.local, event.text, gap, fold(scene.keys.arms[:n_rows], event.number),
         HeardTexts(texts, heard, n_rows), HeardSimilarity(scene.similarity, heard),
-        truth if scene.assistant.sees_truth else None, scene.library,
+        truth if scene.assistant.sees_truth else None, scene.library, scene.world.domain,
     )  # fmt: skip
     return Turn(t, event, draws_of(scene.keys.world[:n_rows], event.number), message, truth)
 
@@ -207,7 +207,7 @@ def decide(scene: Scene, state: CohortState, turn: Turn) -> Reply:
 
 def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
     """Causes why no right skill answers; -1 where a log is replayed (nobody knows) and where skills are no answers."""
-    if replay_of(scene.world) is not None or scene.reading is not None:
+    if scene.reading is not None or replay_of(scene.world) is not None:
         return np.full(len(turn.event.text), -1, np.int32)
     return scene.assistant.explain(turn.truth, state.memory)
 

@@ -1,7 +1,7 @@
 """Weights of the three signals, learned online (SKG paper, section 7: "bandit algorithms to refine
 w1, w2, w3 in real time"), by EXP4 (Auer, Cesa-Bianchi, Freund and Schapire, SIAM J. Computing 2002, section 7).
 
-Each weighting (similarity, preference, score) is an adviser: it names the skill with its largest combined score, or the
+Each weighting (similarity, preference, score) is an expert: it names the skill with its largest combined score, or the
 LLM below `threshold`. One of them is drawn and followed. What a rating says of the served skill is credited to all who
 named it, over the probability that it was served. That probability is the sum over all who named it, so it is exact.
 
@@ -26,7 +26,7 @@ from skg_bench.core.state import wider
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class Experts:
     """Choices of M weightings, and how these were rated, for B users."""
 
     gained: F64  # [B, M] over rated choices that it named: sum of rating (ok 1, partial 0.5) / propensity
@@ -64,12 +64,12 @@ class Exp4:
                 "one of the first two above 0, as the score may be absent"
             )
 
-    def start(self, n: int) -> Advice:
+    def start(self, n: int) -> Experts:
         """Memory in which all weightings are equal."""
         m = len(self.weights)
-        return Advice(np.zeros((n, m)), np.zeros((n, m)), np.zeros((n, 8, m), np.bool_), np.ones((n, 8)))
+        return Experts(np.zeros((n, m)), np.zeros((n, m)), np.zeros((n, 8, m), np.bool_), np.ones((n, 8)))
 
-    def propensities(self, candidates: Candidates, state: Advice) -> F64:
+    def propensities(self, candidates: Candidates, state: Experts) -> F64:
         """The shares of the weightings, each added to what it names."""
         b, k = candidates.skill.shape
         gain = self.rate * (state.gained - self.llm_ok * state.tried)
@@ -82,7 +82,7 @@ class Exp4:
         mixed: F64 = total / share.cumsum(axis=1)[:, -1:]  # in the same order: where all name the same, exactly 1
         return mixed
 
-    def learn(self, state: Advice, decision: Decision, known: KnownFeedback, batch: Batch) -> Advice:
+    def learn(self, state: Experts, decision: Decision, known: KnownFeedback, batch: Batch) -> Experts:
         """Credits ratings to those who named what was chosen."""
         t = decision.turn
         backed, propensity = wider(state.backed, t + 1, False), wider(state.propensity, t + 1, 1.0)
@@ -92,7 +92,7 @@ class Exp4:
         credit = backed[rated.row, rated.turn] / propensity[rated.row, rated.turn, None]
         np.add.at(state.tried, rated.row, credit)
         np.add.at(state.gained, rated.row, credit * WORTH[RATING][rated.value][:, None])
-        return Advice(state.gained, state.tried, backed, propensity)
+        return Experts(state.gained, state.tried, backed, propensity)
 
     def _named(self, candidates: Candidates) -> I32:
         """Choice of each weighting, `[B, M]` places; -1: the LLM."""

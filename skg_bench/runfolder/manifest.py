@@ -17,7 +17,7 @@ from skg_bench.runfolder import schema
 MANIFEST = "manifest.json"
 BESIDE = ("out", "workers", "cohort", "part", "launcher", "tracker")  # change how a run is made, never what comes out
 TABLES = ("summary.json", "curves.csv", "timings.json", "report.html")  # what a finished run has beside its logs
-_ADVICE = "the command that made the run writes it again, from the logs beside it"
+_AGAIN = "the command that made the run writes it again, from the logs beside it"
 
 _KINDS: Mapping[str, Any] = {
     "arms": Sequence[str], "changed": Sequence[str], "seed": int, "users": int, "weeks": int, "question": str,
@@ -146,7 +146,7 @@ def manifest_of(file: Path) -> Manifest:
     try:
         content = json_file(file)
     except UsageError as error:
-        raise UsageError(f"{error}; {_ADVICE}") from error
+        raise UsageError(f"{error}; {_AGAIN}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{file} holds no mapping; it is no manifest of a run")
     try:
@@ -169,6 +169,6 @@ def _check_unchanged(content: Mapping[str, Any], file: Path) -> None:
         return  # of another version, which Run refuses
     known = {key: value for key, value in content.items() if key != "digest"}
     if content.get("digest") != _digest(known):
-        raise UsageError(f"{file} is not as it was written: its digest is of other content; {_ADVICE}")
+        raise UsageError(f"{file} is not as it was written: its digest is of other content; {_AGAIN}")
     if "identity" in content and content["identity"] != identity_of(content):
-        raise UsageError(f"{file} has an identity that its configuration, data and code do not give; {_ADVICE}")
+        raise UsageError(f"{file} has an identity that its configuration, data and code do not give; {_AGAIN}")

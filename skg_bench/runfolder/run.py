@@ -19,7 +19,7 @@ from skg_bench.runfolder.manifest import MANIFEST, accepted, manifest_of, run_ke
 from skg_bench.runfolder.shards import LogName
 from skg_bench.runfolder.telling import Telling, telling_of
 
-_IN_BRIEF = ("utility", "listened", "regret", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
+_IN_BRIEF = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
 
 
 class RunTables(Protocol):
@@ -136,7 +136,7 @@ class Run:
         except UsageError as error:
             return html_table(f"{caption}; {error}", ["arm"], [[arm] for arm in self.arms])
         means = {(figure["arm"], figure["metric"]): figure["mean"] for figure in figures}
-        names = [name for name in _IN_BRIEF if any((arm, name) in means for arm in self.arms)]
+        names = [name for name in self.telling.terminal or _IN_BRIEF if any((arm, name) in means for arm in self.arms)]
         rows = [[arm, *(_brief(means.get((arm, name))) for name in names)] for arm in self.arms]
         return html_table(caption, ["arm", *names], rows)
 

@@ -184,7 +184,7 @@ UPDATES = _schema(
     _field("after", pa.int32(), "skill that answered the turn before (ADD, UPDATE, TAG with a use), -1: none"),
     _field("born", pa.timestamp("ms"), "time of the turn whose answer is stored (ADD, UPDATE)", nullable=True),
     _field("section", _WORD, "of what the skill says from now on (ADD, UPDATE); null: as before", nullable=True),
-    _field("issue", _WORD, "the situation, or the whole advice", nullable=True),
+    _field("issue", _WORD, "the situation, or all that the skill says", nullable=True),
     _field("insight", _WORD, "what to do about the issue", nullable=True),
     _field("keywords", _WORD, "words in lower case, with blanks between them", nullable=True),
     _field("reason", _WORD, "why the curator did it"),

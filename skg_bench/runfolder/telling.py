@@ -123,7 +123,7 @@ class Interactions:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class TurnEnding:
     """Words for what a user did, where somebody in the role `who` spoke; empty: whoever spoke."""
 
     did: str
@@ -164,7 +164,7 @@ class TurnPanel:
     about: str
     skill: str  # heading of the skills that could be chosen
     filters: Mapping[str, str]  # labels
-    endings: tuple[Ending, ...]
+    endings: tuple[TurnEnding, ...]
     elsewhere: str  # heading of what other arms did
     differently: str  # turns that ended differently
 

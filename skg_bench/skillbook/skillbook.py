@@ -48,7 +48,7 @@ class Skill:
     @property
     def success_rate(self) -> float | None:
         """Share of uses marked successful, 0 to 1 (SKG paper, 2.3); None before the first use or rating. Of ratings,
-        where there are more of them than uses: advice is rated by several witnesses, and by each at several times.
+        where there are more of them than uses: several witnesses may rate what was said, each at several times.
         """
         known = max(self.uses, self.ok + self.partial + self.miss)
         return self.ok / known if known else None

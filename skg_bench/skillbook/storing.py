@@ -110,8 +110,8 @@ def update(
                 todo = replayed(changes, base.book) if again else rebase(changes, read.book, base.book, alike)
                 after = commit(base.book, todo.batch, now)
     except StoreError as error:
-        advice = "keep the batch and repeat it with this key"
-        raise StoreError(f"batch {key!r} of user {user!r}: {error}; {advice}") from error
+        hint = "keep the batch and repeat it with this key"
+        raise StoreError(f"batch {key!r} of user {user!r}: {error}; {hint}") from error
     return UpdateEnd("given up", base.version, TRIES[rule])
 
 

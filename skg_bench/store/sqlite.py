@@ -24,7 +24,7 @@ _LOAD = f"select document, version from {SKILLBOOK_TABLE} where user_id = ?"  # 
 _INSERT = f"insert into {SKILLBOOK_TABLE} values (?, ?, 1) on conflict do nothing"  # noqa: S608
 _UPDATE = f"update {SKILLBOOK_TABLE} set document = ?, version = version + 1 where user_id = ? and version = ?"  # noqa: S608
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_ADVICE = {
+_HINTS = {
     sqlite3.SQLITE_READONLY: "allow writing to the file and to its folder",
     sqlite3.SQLITE_FULL: "make room on its disk",
     sqlite3.SQLITE_CANTOPEN: "its folder must be there, and allow files beside it",
@@ -112,6 +112,6 @@ class SQLite:
 
     def _failure(self, error: Exception, code: int) -> StoreError:
         reason = f"another program held it for {self.seconds:g} s" if code in _BUSY else str(error)
-        advice = _ADVICE.get(code, "try again" if code in _BUSY else "")
+        hint = _HINTS.get(code, "try again" if code in _BUSY else "")
         what = f"{Path(self.path)}: nothing is stored, as {reason}"
-        return StoreError(f"{what}; {advice}" if advice else what)
+        return StoreError(f"{what}; {hint}" if hint else what)

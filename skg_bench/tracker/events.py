@@ -18,6 +18,7 @@ import numpy as np
 
 from skg_bench.core import draws
 from skg_bench.core.content import NAMES
+from skg_bench.core.domain import Domain
 from skg_bench.core.grid import I32
 from skg_bench.core.temporary import private, temporary
 from skg_bench.runfolder.run import Run
@@ -59,10 +60,7 @@ def write_events(run: Run, users: int | None, texts: Texts | None) -> tuple[Path
             for arm in run.arms:
                 for trace in _traces(run, arm, traced_users(run, users), _hasher(identity) if hides else None):
                     about, name = trace["metadata"], trace["name"]
-                    if name in (
-                        learning_traces.REFLECTION_TRACE,
-                        learning_traces.SATISFACTION_TRACE,
-                    ):  # a turn may have several
+                    if "about" in about:  # a turn may have several
                         name = f"{name}/{about['about']}/{about.get('channel')}"
                     line = {"key": trace_key(identity, arm, about["user"], about["turn"], name), "trace": trace}
                     file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
@@ -125,7 +123,8 @@ def _life(
     """Events of one user: books that were given first, then turn by turn."""
     steps = _by_turn(updates)
     attempts = _by_turn(jobs)
-    outcomes = {row["turn"]: row.get("outcome") for row in turns}
+    later = _kind(run.domain, run.domain.later)
+    acts = {row["turn"]: row.get(_kind(run.domain, run.domain.acted)) for row in turns}
     contents: dict[int, TraceRow] = {}  # by skill, what it says
     skills = 0
     begun = [(turn, steps[turn][0]) for turn in sorted(steps) if turn < 0]
@@ -135,8 +134,8 @@ def _life(
             yield _turn(run, row, contents.get(row["skill"]))
         for job in tried:
             yield learning_traces.reflection(job)
-            if job["channel"] == "satisfaction":
-                yield learning_traces.satisfaction(job, outcomes.get(job["about"]))
+            if job["channel"] == later:
+                yield learning_traces.later_feedback(run.domain, job, acts.get(job["about"]))
         if operations or tried:
             change = learning_traces.update_trace(row, operations, tried, skills)
             skills = change["output"]["skills"]
@@ -144,6 +143,11 @@ def _life(
         contents |= {
             step["skill"]: learning_traces.content_fields(step) for step in operations if step["section"] is not None
         }
+
+
+def _kind(domain: Domain, number: int) -> str:
+    """Name of a kind of feedback; empty: none."""
+    return domain.kind(number).name if number >= 0 else ""
 
 
 def _by_turn(rows: Sequence[TraceRow]) -> dict[int, list[TraceRow]]:

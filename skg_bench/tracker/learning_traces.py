@@ -1,10 +1,9 @@
-"""Bodies of traces of learning: reflections, later satisfaction, and what became of the skillbook.
+"""Bodies of traces of learning: reflections, later feedback, and what became of the skillbook.
 
-A learning job has a `learning:reflection`; one that later satisfaction began also has a
-`learning:satisfaction_feedback`. A turn at which a skillbook changed, or a job ended, has a
-`learning:skillbook_update`, which names the jobs behind it: the operations of a turn are one batch, applied at once,
-and each says about which turn it is, as the jobs do. They come with all that a state hash covers, so that the file
-alone rebuilds every book.
+A learning job has a `learning:reflection`; one that later feedback began also has a `learning:KIND_feedback`. A turn at
+which a skillbook changed, or a job ended, has a `learning:skillbook_update`, which names the jobs behind it: the
+operations of a turn are one batch, applied at once, and each says about which turn it is, as the jobs do. They come
+with all that a state hash covers, so that the file alone rebuilds every book.
 """
 
 import json
@@ -13,12 +12,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skg_bench.core.content import NAMES
-from skg_bench.core.feedback_signals import satisfaction_signal
+from skg_bench.core.domain import Domain
 
 TraceRow = dict[str, Any]
-REFLECTION_TRACE, UPDATE_TRACE, SATISFACTION_TRACE = (
-    f"learning:{name}" for name in ("reflection", "skillbook_update", "satisfaction_feedback")
-)  # names of traces
+REFLECTION_TRACE, UPDATE_TRACE = (f"learning:{name}" for name in ("reflection", "skillbook_update"))  # names of traces
 _COST = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms")
 _JOB = ("about", "channel", "value", "result", "reason", "operations", "refused", "refusals", "version_read",
         "version_written")  # fmt: skip
@@ -36,13 +33,15 @@ def reflection(row: TraceRow) -> TraceRow:
     }
 
 
-def satisfaction(row: TraceRow, outcome: str | None) -> TraceRow:
-    """Event of a later answer about a turn that ended in `outcome`, and what was made of it (P39)."""
+def later_feedback(domain: Domain, row: TraceRow, act: str | None) -> TraceRow:
+    """Event of a later answer about a turn at which the user did `act`, and what was made of it (P39)."""
+    later, acted = domain.kind(domain.later), domain.kind(domain.acted)
+    before = -1 if act is None else acted.levels.index(act)
     return {
-        **trace_frame(row, SATISFACTION_TRACE, row["start"], _milliseconds(row)),
-        "input": {"about": row["about"], "outcome": outcome, "satisfaction": row["value"]},
+        **trace_frame(row, f"learning:{later.name}_feedback", row["start"], _milliseconds(row)),
+        "input": {"about": row["about"], acted.name: act, later.name: row["value"]},
         "output": {
-            "signal": satisfaction_signal(row["value"], outcome),
+            "signal": domain.signal(domain.later, later.levels.index(row["value"]), before),
             "analysis": _reflected(row["reflection"])["analysis"],
         },
         "metadata": {name: row[name] for name in ("arm", "user", "turn", "about", "result")},

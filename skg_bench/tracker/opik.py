@@ -187,6 +187,6 @@ def _look(client: "httpx.Client", project: str, keys: set[int], progress: Callab
 
 def _refuse(answer: "httpx.Response") -> None:
     if not answer.is_success:
-        advice = "; is OPIK_API_KEY set?" if answer.status_code in (401, 403) else ""
+        hint = "; is OPIK_API_KEY set?" if answer.status_code in (401, 403) else ""
         body = without_secrets(answer.text)[:200]
-        raise UndeliveredError(f"{answer.url.host} answered {answer.status_code} {body}{advice}")
+        raise UndeliveredError(f"{answer.url.host} answered {answer.status_code} {body}{hint}")

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from experiments.counterfactual_proof import analysis, measure
-from skg_bench.core.advice import ACCEPTED, AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.core.errors import UsageError
+from skg_bench.simulator.advice.levels import ACCEPTED, AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.study.guardian import study
 from skg_bench.study.guardian.drawing import Drawn, DrawRequest
 from skg_bench.study.guardian.lives import Draw, Life, Lives

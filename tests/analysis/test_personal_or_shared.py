@@ -8,7 +8,7 @@ import pytest
 
 from experiments.personal_or_shared import analysis, measure
 from experiments.personal_or_shared.batch import rated, shared
-from skg_bench.core.advice import OVERRIDDEN, WAIT
+from skg_bench.simulator.advice.levels import OVERRIDDEN, WAIT
 from skg_bench.study.guardian import study
 from skg_bench.study.guardian.drawing import Drawn, DrawRequest
 from skg_bench.study.guardian.lives import Draw, Lives

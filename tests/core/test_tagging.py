@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from skg_bench.core.batch import TAG_RATINGS
-from skg_bench.core.feedback import AFTERWARDS, OUTCOME, RATING, RETRACTED, KnownFeedback
+from skg_bench.core.feedback import AFTERWARDS, RATING, RETRACTED, KnownFeedback
 from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import Skillbooks
+from skg_bench.simulator.advice.levels import OUTCOME
 from tests.core import samples
 
 

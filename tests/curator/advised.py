@@ -10,10 +10,11 @@ from skg_bench.core.content import Content
 from skg_bench.core.feedback import KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32
 from skg_bench.core.learning_jobs import Jobs
-from skg_bench.core.strategies import Strategies, Triggers
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
+from skg_bench.simulator.advice.outcome import advice
+from skg_bench.skillbook.library.strategies import Strategies, Triggers
 from tests.core import samples
 
 KINDS = ("wait", "hours", "goal", "list")
@@ -86,7 +87,7 @@ class Turn:
         self.seen = Observation(
             np.full(self.b, samples.NOW), TURNS - 1, messages[:, -1], nobody >= 0, nobody, np.zeros(self.b), nobody,
             messages[:, :-1], similarity, event, np.ones(self.b, np.bool_), self.texts, None, messages,
-            nobody[:, None], self.jobs.append,
+            nobody[:, None], self.jobs.append, domain=advice(KINDS),
         )  # fmt: skip
 
     def hear(

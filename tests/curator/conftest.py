@@ -2,7 +2,7 @@
 
 import pytest
 
-from skg_bench.core import strategies as library
+from skg_bench.skillbook.library import strategies as library
 from tests.curator.advised import LIBRARY, OTHER, Library
 
 

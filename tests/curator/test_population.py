@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skg_bench.core import strategies as library
-from skg_bench.core.advice import OVERRIDDEN
 from skg_bench.core.batch import ADD, TAG
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import OUTCOME, RATING
+from skg_bench.core.feedback import RATING
 from skg_bench.curator.population import Population
+from skg_bench.simulator.advice.levels import OUTCOME, OVERRIDDEN
+from skg_bench.skillbook.library import strategies as library
 from tests.curator.advised import KINDS, Library, Turn, of_rows, with_books
 
 pytestmark = pytest.mark.usefixtures("shelf")

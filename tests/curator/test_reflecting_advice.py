@@ -12,13 +12,13 @@ import pytest
 from skg_bench.asking.asking import Completion, Prompt
 from skg_bench.asking.prompts import data_of
 from skg_bench.asking.scripts import SCRIPTS
-from skg_bench.core.advice import ACCEPTED, OVERRIDDEN, WORTH_IT
 from skg_bench.core.batch import ADD, TAG, Batch
 from skg_bench.core.content import Content
-from skg_bench.core.feedback import OUTCOME, RATING, SATISFACTION
-from skg_bench.core.feedback_signals import feedback_signal
+from skg_bench.core.feedback import RATING
 from skg_bench.core.state import check_state
 from skg_bench.curator.reflecting import Reflecting
+from skg_bench.simulator.advice.levels import ACCEPTED, OUTCOME, OVERRIDDEN, SATISFACTION, WORTH_IT
+from skg_bench.simulator.advice.outcome import advice
 from skg_bench.skillbook.proposals import Limits
 from tests.curator.advised import Turn, with_books
 
@@ -80,7 +80,7 @@ def test_an_override_pivots_from_the_generic_check_to_time_cost_framing() -> Non
     _, batch = turn.curated(curator)
     (data,) = asked(told, "reflector")
     assert data["feedback"] == {"channel": "outcome", "signal": golden["signal"]}
-    assert golden["signal"] == feedback_signal("overridden")
+    assert golden["signal"] == advice(["delay"]).signal(OUTCOME, OVERRIDDEN, -1)
     assert data["skills_used"] == ["impulse-check-generic-00001"]
     assert data["answer"] == "a suggestion with skill impulse-check-generic-00001"
     (curation,) = asked(told, "skill_manager")

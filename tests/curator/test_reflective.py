@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skg_bench.core.advice import ACCEPTED, OVERRIDDEN, REGRET_IT, WAIT, WORTH_IT
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, part
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import AFTERWARDS, OUTCOME, RATING, RETRACTED, SATISFACTION
+from skg_bench.core.feedback import AFTERWARDS, RATING, RETRACTED
 from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.state import check_state, first, rows
 from skg_bench.curator.reflective import Reflective
 from skg_bench.curator.shared.shelf import common_sense
+from skg_bench.simulator.advice.levels import ACCEPTED, OUTCOME, OVERRIDDEN, REGRET_IT, SATISFACTION, WAIT, WORTH_IT
 from skg_bench.skillbook.prompt_layout import shown_id
 from tests.curator.advised import KINDS, LIBRARY, MESSAGES, TURNS, Library, Turn, of_rows, with_books
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skg_bench.core.advice import REGRET_IT, WAIT
 from skg_bench.core.batch import REMOVE, UPDATE
-from skg_bench.core.feedback import OUTCOME, RATING, RETRACTED, SATISFACTION
+from skg_bench.core.feedback import RATING, RETRACTED
+from skg_bench.simulator.advice.levels import OUTCOME, REGRET_IT, SATISFACTION, WAIT
 from tests.curator.advised import TURNS, Turn, with_books
 from tests.curator.test_reflective import MISS, OK, PARTIAL, kinds_of, learner, made, overridden
 

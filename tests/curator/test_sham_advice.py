@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skg_bench.core.advice import OVERRIDDEN, REGRET_IT
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch, part
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import OUTCOME, RATING, RETRACTED, SATISFACTION
+from skg_bench.core.feedback import RATING, RETRACTED
 from skg_bench.core.state import check_state, rows
 from skg_bench.curator.reflective import Reflective
 from skg_bench.curator.sham import Sham
+from skg_bench.simulator.advice.levels import OUTCOME, OVERRIDDEN, REGRET_IT, SATISFACTION
 from tests.curator.advised import Library, Turn, of_rows
 from tests.curator.test_reflective import learner, overridden
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.domain import ANSWERS
 from skg_bench.core.draws import key
 from skg_bench.core.text_view import Heard
 from skg_bench.engine.step import Keys, perceive
@@ -22,7 +23,7 @@ def test_familiar_is_an_intent_asked_before_or_a_one_off_that_was_answered() -> 
     numbers: dict[str, Any] = {name: np.zeros(n, np.int32) for name in ("number", "text", "type")}
     times = {name: np.full(n, 500, np.int64) for name in ("time", "local")}
     event = SimpleNamespace(intent=intent, answerable=answerable, **numbers, **times)
-    world = SimpleNamespace(events=lambda _users, _turn: event, judge=max)  # nobody asks it
+    world = SimpleNamespace(events=lambda _users, _turn: event, judge=max, domain=ANSWERS)  # nobody asks it
     keys = key(0, np.arange(n))
     scene: Any = SimpleNamespace(
         world=world, texts=None, similarity=None, reading=None, type_names=np.zeros(1, np.int32),

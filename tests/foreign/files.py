@@ -31,7 +31,6 @@ from skg_bench.app.skillbook.rebuilt import verify
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import frames, recording
 from skg_bench.assistant.pipeline.pretraining import load_scorer, save_scorer
-from skg_bench.core import strategies
 from skg_bench.core.foreign import json_of, text_of
 from skg_bench.core.paths import CONF, DATA
 from skg_bench.runfolder.run import Run
@@ -40,6 +39,7 @@ from skg_bench.simulator.logs import clinc150
 from skg_bench.skillbook import agentropy
 from skg_bench.skillbook.ace.book import ERAS, dumps
 from skg_bench.skillbook.conversion import between, to_ace
+from skg_bench.skillbook.library import strategies
 from skg_bench.skillbook.proposals.parsing import Batches, steps_of
 from tests.analysis.gate.panels import worse
 from tests.app.conftest import TINY

@@ -15,12 +15,12 @@ from skg_bench.analysis.comparison.compare import compare
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.paths import DATA
-from skg_bench.core.strategies import strategies
 from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.guardian import Guardian
+from skg_bench.skillbook.library.strategies import strategies
 from tests.runs import save
 
 RUNS, USERS, WEEKS = 30, 40, 10

@@ -15,11 +15,11 @@ from skg_bench.asking.asking import Completion, Prompt
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.grid import I32
 from skg_bench.core.paths import DATA
-from skg_bench.core.strategies import strategies
 from skg_bench.core.world import Events
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.guardian import Guardian
 from skg_bench.simulator.advice.people import Purchases, Shoppers
+from skg_bench.skillbook.library.strategies import strategies
 from skg_bench.tracker import events, learning_traces
 from tests.laws.shoppers import carry_out
 from tests.tracker.server import lines

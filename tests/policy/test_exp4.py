@@ -16,7 +16,7 @@ from skg_bench.core.deciding import Candidates
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import F64, I32
-from skg_bench.policy.exp4 import Advice, Exp4
+from skg_bench.policy.exp4 import Exp4, Experts
 from skg_bench.policy.threshold import Threshold
 from tests.policy.played import candidates, decided, keys, served
 
@@ -27,11 +27,11 @@ World = Callable[[np.random.Generator, int], Candidates]
 seeds = st.integers(0, 2**32)
 
 
-def advice(seed: int, b: int, m: int = 4) -> Advice:
+def advice(seed: int, b: int, m: int = 4) -> Experts:
     """What so many weightings could have been credited with."""
     rng = np.random.default_rng(seed)
     tried = 30 * rng.random((b, m))
-    return Advice(tried * rng.random((b, m)), tried, np.zeros((b, 8, m), np.bool_), np.ones((b, 8)))
+    return Experts(tried * rng.random((b, m)), tried, np.zeros((b, 8, m), np.bool_), np.ones((b, 8)))
 
 
 def named(policy: Exp4, c: Candidates) -> I32:
@@ -88,7 +88,7 @@ def apart(rng: np.random.Generator, b: int) -> Candidates:
 
 def rated_turns(
     policy: Exp4, b: int, turns: int, right: F64, seed: int = 0, *, of: World = world, rated: float = 1.0
-) -> tuple[Advice, F64, F64]:
+) -> tuple[Experts, F64, F64]:
     """Turns in which skill i is right with probability `right[i]`; its rating comes up to 5 turns later, or never.
 
     Returns what was learned, and how much each weighting would have gained by itself and how often it names a skill, on

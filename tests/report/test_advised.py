@@ -12,8 +12,8 @@ from skg_bench.analysis import report, summary
 from skg_bench.analysis.report import picture
 from skg_bench.analysis.report.outcome_turns import outcome_turns
 from skg_bench.analysis.report.people import CAP
-from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.runfolder.run import Run
+from skg_bench.simulator.advice.levels import OUTCOMES, SATISFACTIONS, TIERS
 from tests.analysis.advised import LEARNED, REVISED, SEED, Purchase, drawn, make_advice_run
 from tests.report.conftest import HOSTILE, turns_shown
 from tests.report.test_page import Outline

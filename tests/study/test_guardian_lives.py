@@ -11,9 +11,9 @@ import pytest
 
 import skg_bench
 from skg_bench.assistant.pipeline.components import components
-from skg_bench.core.advice import ABANDONED, ACCEPTED, AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator.advice.guardian import Guardian
+from skg_bench.simulator.advice.levels import ABANDONED, ACCEPTED, AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.study import prior
 from skg_bench.study.guardian import drawing, mass_verdicts, study
 from skg_bench.study.guardian.lives import Draw, Life, Lives, life_means, over_users, paired_lives

@@ -151,7 +151,7 @@ def test_two_evenings_are_found_by_the_names_of_their_traces_and_the_change_betw
     reflections = [trace for trace in traces if trace["name"] == learning_traces.REFLECTION_TRACE]
     assert [trace["output"]["new_learnings"] for trace in reflections] == [1, 1]
     assert reflections[0]["output"]["harmful_skill_ids"] == ["general-00001"]
-    later = named(learning_traces.SATISFACTION_TRACE)
+    later = named("learning:satisfaction_feedback")
     assert later["input"] == {"about": 0, "outcome": "overridden", "satisfaction": "regret_it"}
     signal = "positive_reinforcement — user regrets having overridden the Guardian"
     assert later["output"] == {"signal": signal, "analysis": "the user felt lectured"}
@@ -166,7 +166,7 @@ def test_every_job_of_advice_has_a_trace_of_each_kind_that_applies(tmp_path: Pat
         jobs = run.learning(arm).to_pylist()
         counted = Counter(t["name"] for t in traces if t["metadata"]["arm"] == arm)
         assert counted[learning_traces.REFLECTION_TRACE] == len(jobs) > 6
-        assert counted[learning_traces.SATISFACTION_TRACE] == sum(job["channel"] == "satisfaction" for job in jobs) > 0
+        assert counted["learning:satisfaction_feedback"] == sum(job["channel"] == "satisfaction" for job in jobs) > 0
         steps = [
             t["metadata"] for t in traces if t["name"] == learning_traces.UPDATE_TRACE and t["metadata"]["arm"] == arm
         ]

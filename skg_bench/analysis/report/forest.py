@@ -9,7 +9,8 @@ from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.picture import STYLE
 
-FOREST_PANELS = ("utility", "listened", "regret", "hit_rate", "correct", "err_per_hit")
+FOREST_PANELS = ("hit_rate", "correct", "err_per_hit")
+OWN_PANELS = 4  # of a domain at most
 _PANEL, _GAP, _PAD, _HEAD, _FOOT, _LINE = 200, 52, 14, 76, 26, 20  # pixels; LINE: height of an arm's row
 LETTER = 6.8  # mean width of a letter of a label
 _OWN = """
@@ -20,8 +21,12 @@ _OWN = """
 """
 
 
-def forest_svg(comparison: Comparison, names: Sequence[str] = FOREST_PANELS) -> str:
-    """The figure as text; a dot is filled where the verdict is that there is a difference, a margin is shaded."""
+def forest_svg(comparison: Comparison, names: Sequence[str] = ()) -> str:
+    """The figure as text; a dot is filled where the verdict is that there is a difference, a margin is shaded.
+
+    `names`: of metrics; by default utility, the first ones of the domain, and those of answers.
+    """
+    names = names or list(dict.fromkeys(("utility", *comparison.own[:OWN_PANELS], *FOREST_PANELS)))
     arms = list(dict.fromkeys(row.arm for row in comparison.rows))
     rows = {(row.arm, row.metric.name): row for row in comparison.rows}
     shown = [name for name in names if any(row.metric.name == name for row in comparison.rows)]

@@ -35,7 +35,7 @@ Endings = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> 
 
 
 def endings(run: Run, users: Sequence[int]) -> Endings:
-    """Actions of these users at their turns, by arm."""
+    """Acts of these users at their turns, by arm."""
     (panel,) = run.telling.turn
     return {arm: columns_by_user(run.turns(arm, [panel.did], users)) for arm in run.arms}
 

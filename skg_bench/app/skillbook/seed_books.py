@@ -9,22 +9,21 @@ from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import DATA
+from skg_bench.core.paths import named_books
 from skg_bench.skillbook.conversion import from_ace
 
-_NAMED = ".v2.json"
 _MOST = 10_000  # ratings of all skills together: each is an operation of every user
 
 
 def seed_book(name: str) -> SeedBook:
-    """The skillbook of `data/guardian` that has this name, or else the one of a file in a format of ACE.
+    """The skillbook that comes with the package under this name, or else the one of a file in a format of ACE.
 
     Raises UsageError for files that hold none, or more ratings than users should start with.
     """
-    named = DATA / "guardian" / f"{name}{_NAMED}"
-    path = named if named.is_file() else Path(name)
+    named = named_books()
+    path = named.get(name, Path(name))
     if not path.is_file():
-        known = ", ".join(sorted(file.name.removesuffix(_NAMED) for file in named.parent.glob(f"*{_NAMED}")))
+        known = ", ".join(named)
         raise UsageError(f"seeds={name} is no file; valid are {known or 'no names'}, or the file of a skillbook")
     book = SeedBook(from_ace(files.read_ace_book(path), files.MONDAY).book.skills)
     if not book.skills:

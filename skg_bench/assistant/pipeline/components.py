@@ -11,9 +11,9 @@ from skg_bench.assistant.pipeline.signs import Signs
 from skg_bench.core.arms import Arm
 from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
-from skg_bench.core.strategies import strategies
 from skg_bench.core.types import Curator, Reranker, Router, Serving
 from skg_bench.core.world import ReadingWorld
+from skg_bench.skillbook.library.strategies import packaged, strategies
 from skg_bench.skillbook.prompt_layout import frame_size
 
 Scope = Literal["user", "pool", "pool+user"]
@@ -40,7 +40,7 @@ class Components:
     decline_is_miss: bool  # a declined offer is logged as "miss" (SKG paper, section 3, step 2)
     scope: Scope = "user"  # whose ratings the scorer learns from, see pretraining.py
     pool: int | str = 100  # people on whom a shared scorer is fitted, or the file of one
-    signs: Signs | None = None  # what feedback of advice counts as; None: nothing
+    signs: Signs | None = None  # what feedback counts as; None: nothing
     seeds: SeedBook | None = None  # what each user's skillbook starts with; None: nothing
     jobs: LearningTime = AT_ONCE  # how long learning takes
 
@@ -111,13 +111,15 @@ class Components:
 
     def unread(self, world: ReadingWorld[Any]) -> str | None:
         """Reason why they cannot be used in a world that reads what skills say, after `arm NAME`; None: they can."""
+        if self.signs is not None:
+            self.signs.check(world.domain)
         if self.serving != "prompted":
             return f"has serving={self.serving}, and what skills say goes into a prompt; take serving=prompted"
         for part in components_within(self.curator):
             folder = getattr(part, "strategies", None)
             if hasattr(part, "strategies") and strategies(folder).digest != world.digest:
                 return (
-                    f"learns strategies of {folder or 'data/guardian'} (curator.strategies), and the world has others "
+                    f"learns strategies of {folder or packaged()} (curator.strategies), and the world has others "
                     "(simulator.strategies); give both the same folder"
                 )
         seeds = () if self.seeds is None else [skill.content for skill in self.seeds.skills]

@@ -24,7 +24,7 @@ from skg_bench.core.assistant import Applied, Experience, GroundTruth, LogColumn
 from skg_bench.core.batch import NO_OPERATIONS, Batch, stores
 from skg_bench.core.batch import joined as merged
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
+from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import NO_JOBS, Course, Jobs, joined_jobs
 from skg_bench.core.spending_checks import reporter
@@ -124,7 +124,7 @@ class Pipelines:
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
-            state.message[:n, : t + 1], choice.shortlist.skill, reporter(reported.append),
+            state.message[:n, : t + 1], choice.shortlist.skill, reporter(reported.append), domain=query.domain,
         )  # fmt: skip
         offers = state.stack.offers(observed, decided.books, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
@@ -303,9 +303,10 @@ def _rated(state: PipelineState, seen: Experience, given: KnownFeedback) -> tupl
     signs = state.stack.shared.signs
     if signs is None:
         return seen, given, np.arange(len(given.row))
-    known, place = signs.rate(given, state.heard)
+    domain = seen.message.domain
+    known, place = signs.rate(given, state.heard, domain)
     if known is not given:
-        at_once = (known.kind == RATING) & (known.turn == seen.message.turn) & (given.kind[place] == OUTCOME)
+        at_once = (known.kind == RATING) & (known.turn == seen.message.turn) & (given.kind[place] == domain.acted)
         rating = seen.rating.copy()
         rating[known.row[at_once]] = known.value[at_once]
         seen = replace(seen, rating=rating)

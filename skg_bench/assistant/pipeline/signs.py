@@ -1,6 +1,6 @@
-"""Signs, which say which feedback of advice counts as which rating, and how those of the two loops are put together.
+"""Signs, which say which feedback of a domain counts as which rating, and how those of the two loops are put together.
 
-Users of an assistant that gives advice rate no answers. They do something about it, at once or a day later, and say
+Users of an assistant whose skills say something rate no answers. They do something about it, at once or later, and say
 days later whether that was right. An arm's signs make ratings of both, which all of its components then learn from.
 """
 
@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
+from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import AFTERWARDS, OUTCOME, RATING, RETRACTED, SATISFACTION, KnownFeedback
+from skg_bench.core.feedback import AFTERWARDS, RATING, RETRACTED, KnownFeedback
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.reach import NO_REACH, Reaches
 from skg_bench.core.state import wider
@@ -51,16 +51,11 @@ class Signs:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loops", tuple(self.loops))
-        _check_words("signs.outcome", self.outcome, OUTCOMES)
-        if missing := [name for name in OUTCOMES if name not in self.outcome]:
-            raise UsageError(f"signs.outcome leaves out {', '.join(missing)}; give each outcome a sign: -1, 0 or 1")
         _check_signs("signs.outcome", self.outcome)
-        _check_words("signs.satisfaction", self.satisfaction, OUTCOMES)
         for name, later in self.satisfaction.items():
             where = f"signs.satisfaction.{name}"
             if not isinstance(later, Mapping):
-                raise UsageError(f"{where}={later!r} must give signs by {', '.join(SATISFACTIONS)}")
-            _check_words(where, later, SATISFACTIONS)
+                raise UsageError(f"{where}={later!r} must give signs by what is said later")
             _check_signs(where, later)
         _check_words("signs.loops", self.loops, get_args(Loop))
         if not self.loops:
@@ -70,37 +65,55 @@ class Signs:
         if self.merge not in get_args(SignMerge):
             raise UsageError(f"signs.merge={self.merge!r}, valid are {', '.join(get_args(SignMerge))}")
 
-    @cached_property
-    def _of_outcome(self) -> I32:
-        """Rating of each outcome."""
-        return np.array([1 - self.outcome[name] for name in OUTCOMES], np.int32)
+    def check(self, domain: Domain) -> None:
+        """Raises UsageError for levels of feedback that a domain does not have, and for outcomes without a sign."""
+        outcomes, satisfactions = (_levels(domain, number) for number in (domain.acted, domain.later))
+        _check_words("signs.outcome", self.outcome, outcomes)
+        if missing := [name for name in outcomes if name not in self.outcome]:
+            raise UsageError(f"signs.outcome leaves out {', '.join(missing)}; give each outcome a sign: -1, 0 or 1")
+        _check_words("signs.satisfaction", self.satisfaction, outcomes)
+        for name, later in self.satisfaction.items():
+            _check_words(f"signs.satisfaction.{name}", later, satisfactions)
 
     @cached_property
-    def _of_satisfaction(self) -> I32:
-        """Rating of what is said later, by outcome; the last row, which index -1 finds, is for unknown outcomes."""
-        later = [self.satisfaction.get(name, {}) for name in OUTCOMES]
-        return np.array([[1 - signs.get(answer, 0) for answer in SATISFACTIONS] for signs in [*later, {}]], np.int32)
+    def _known(self) -> dict[str, tuple[I32, I32]]:
+        """Ratings by the name of the domain, once they were asked for."""
+        return {}
 
-    def rate(self, known: KnownFeedback, heard: HeardOutcomes) -> tuple[KnownFeedback, I64]:
+    def _ratings(self, domain: Domain) -> tuple[I32, I32]:
+        """Rating of each outcome; and of what is said later, by outcome, where the last row, which index -1 finds, is
+        for unknown outcomes.
+        """
+        if domain.name not in self._known:
+            outcomes, answers = (_levels(domain, number) for number in (domain.acted, domain.later))
+            later = [*(self.satisfaction.get(name, {}) for name in outcomes), {}]
+            self._known[domain.name] = (
+                np.array([1 - self.outcome[name] for name in outcomes], np.int32),
+                np.array([[1 - signs.get(answer, 0) for answer in answers] for signs in later], np.int32),
+            )
+        return self._known[domain.name]
+
+    def rate(self, known: KnownFeedback, heard: HeardOutcomes, domain: Domain) -> tuple[KnownFeedback, I64]:
         """The feedback with ratings, each right behind what it is made of, and for each row its place in `known`. What
         skills did not serve is rated by nobody. `heard` remembers the outcomes.
         """
-        acted, later = known.kind == OUTCOME, known.kind == SATISFACTION
+        acted, later = known.kind == domain.acted, known.kind == domain.later
         if not (len(known.row) and (acted | later).any()):
             return known, np.arange(len(known.row))
         heard.reach(int(known.turn.max()) + 1)
+        of_outcome, of_satisfaction = self._ratings(domain)
         did = known.rows(acted)
         heard.outcome[did.row, did.turn] = did.value
         served, parts = known.skill >= 0, [_Rows(np.arange(len(known.row)), known.kind, known.value)]
         if "immediate" in self.loops:
-            rating = self._of_outcome[known.value[acted]]
+            rating = of_outcome[known.value[acted]]
             first = np.flatnonzero(acted & served)
             parts.append(_rows(first, RATING, rating[served[acted]]))
             heard.rating[known.row[first], known.turn[first]] = parts[-1].value
         if "retrospective" in self.loops:
             at = np.flatnonzero(later & served)
             row, turn = known.row[at], known.turn[at]
-            rating = self._of_satisfaction[heard.outcome[row, turn], known.value[at]]
+            rating = of_satisfaction[heard.outcome[row, turn], known.value[at]]
             if self.merge == "replace":
                 earlier = heard.rating[row, turn].astype(np.int32)
                 parts.append(_rows(at[earlier >= 0], RETRACTED, earlier[earlier >= 0]))
@@ -123,6 +136,11 @@ class _Rows:
 
 def _rows(place: I64, kind: int, value: I32) -> _Rows:
     return _Rows(place, np.full(len(place), kind, np.int32), value)
+
+
+def _levels(domain: Domain, number: int) -> tuple[str, ...]:
+    """Levels of one of a domain's kinds; -1: no kind, so none."""
+    return domain.kind(number).levels if number >= 0 else ()
 
 
 def _check_words(where: str, words: Any, valid: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """Knowledge of strategies in general: which kinds there are, what texts say, and what tends to fit where.
 
-All of it is common knowledge of texts and contexts. What a user likes, and whether a purchase is wanted, is not in it.
+All of it is common knowledge of texts and contexts. What a user likes and wants is not in it.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ import numpy as np
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.draws import Purpose, fold, key, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, snap
-from skg_bench.core.strategies import Strategies
 from skg_bench.core.types import WrittenTexts
+from skg_bench.skillbook.library.strategies import Strategies
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, TAG, Batch
 from skg_bench.core.content import Content
 from skg_bench.core.draws import fold, uniform
-from skg_bench.core.feedback import FEEDBACK_KINDS, SATISFACTION, KnownFeedback
+from skg_bench.core.feedback import FEEDBACK_KINDS, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.curator.shared.job_feedback import signal
@@ -66,7 +66,8 @@ def reflections(study: Study, made: Made, outcome: I32) -> I32:
         columns[place + 1, job[at]] = books.content[batch.row[at], batch.skill[at]]
     at = np.flatnonzero(batch.op == ADD)
     columns[4, job[at]] = batch.content[at]
-    outcome = np.where(study.kind == SATISFACTION, outcome, -1)
+    domain = study.seen.domain
+    outcome = np.where(study.kind == domain.later, outcome, -1)
     columns[5] = (study.kind.astype(np.int64) << 32 | study.value.astype(np.int64) << 16 | (outcome + 1)).view(
         np.uint64
     )
@@ -82,7 +83,9 @@ def reflections(study: Study, made: Made, outcome: I32) -> I32:
         helpful.tolist(), harmed.tolist(), harmful.tolist(), learned.tolist(), strict=True,
     )  # fmt: skip
     words = [
-        _written((kind, value, act), _shown(good, contents[well]), _shown(bad, contents[ill]), contents[new])
+        _written(
+            signal(domain, kind, value, act), _shown(good, contents[well]), _shown(bad, contents[ill]), contents[new]
+        )
         for kind, value, act, good, well, bad, ill, new in distinct
     ]
     return texts.add(words)[index]
@@ -94,14 +97,14 @@ def _shown(skill: int, content: Content | None) -> str | None:
 
 
 @lru_cache(maxsize=100_000)
-def _written(heard: tuple[int, int, int], helpful: str | None, harmful: str | None, learned: Content | None) -> str:
+def _written(heard: str, helpful: str | None, harmful: str | None, learned: Content | None) -> str:
     verdicts = [f"; {skill} {verb}" for skill, verb in ((helpful, "helped"), (harmful, "harmed")) if skill is not None]
     learnings = [
         {"section": content.section, "content": content.issue, "atomicity_score": 1.0}
         for content in (learned,) if content is not None
     ]  # fmt: skip
     output = {
-        "analysis": signal(*heard) + "".join(verdicts), "helpful_skill_ids": [] if helpful is None else [helpful],
+        "analysis": heard + "".join(verdicts), "helpful_skill_ids": [] if helpful is None else [helpful],
         "harmful_skill_ids": [] if harmful is None else [harmful], "new_learnings": learnings,
     }  # fmt: skip
     return json.dumps(output, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.advice import ACCEPTED, NOT_SURE, OVERRIDDEN, REGRET_IT, WAIT, WORTH_IT
 from skg_bench.core.draws import Purpose, draw, fold, uniform
-from skg_bench.core.feedback import SATISFACTION, Feedback, feedback_rows
+from skg_bench.core.feedback import Feedback, feedback_rows
 from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.simulator.advice.levels import ACCEPTED, NOT_SURE, OVERRIDDEN, REGRET_IT, SATISFACTION, WAIT, WORTH_IT
 
 _DAY = 86_400
 _APART = 6  # seconds between two answers of one sitting

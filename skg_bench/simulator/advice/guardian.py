@@ -12,15 +12,13 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from skg_bench.core.advice import AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.core.content import Content
 from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, fold, key, normal, uniform
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import OUTCOME, feedback_rows, joined_rows
+from skg_bench.core.feedback import feedback_rows, joined_rows
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.strategies import Strategies, strategies
 from skg_bench.core.world import (
     RIGHT,
     WRONG,
@@ -34,11 +32,13 @@ from skg_bench.core.world import (
     Supposing,
 )
 from skg_bench.simulator.advice.afterwards import Afterwards
+from skg_bench.simulator.advice.levels import AUTO_APPROVED, OUTCOME, OVERRIDDEN, WAIT
 from skg_bench.simulator.advice.listening import Listening, PriceList, holds_back
 from skg_bench.simulator.advice.outcome import Outcome, advice
 from skg_bench.simulator.advice.people import Fading, Mood, Purchase, Shoppers
 from skg_bench.simulator.advice.triggers import BANDS, Shopping
 from skg_bench.simulator.order import EventOrder, permuted, random_order
+from skg_bench.skillbook.library.strategies import Strategies, strategies
 
 _SHARES = ("wanted_share", "accept_share", "wait_share", "answered", "not_sure", "mistaken")
 _POSITIVE = ("triggers_per_week", "habit_half_life_days", "annoyance_half_life_days")

@@ -11,11 +11,20 @@ from functools import cached_property
 
 import numpy as np
 
-from skg_bench.core.advice import ABANDONED, ACCEPTED, ANALYST, AUTO_APPROVED, NEGOTIATOR, OVERRIDDEN, TIERS, WAIT
 from skg_bench.core.draws import Purpose, normal
 from skg_bench.core.grid import F64, I32, Bool, sigmoid, snap
-from skg_bench.core.strategies import Strategies
+from skg_bench.simulator.advice.levels import (
+    ABANDONED,
+    ACCEPTED,
+    ANALYST,
+    AUTO_APPROVED,
+    NEGOTIATOR,
+    OVERRIDDEN,
+    TIERS,
+    WAIT,
+)
 from skg_bench.simulator.advice.people import Purchase, Shoppers
+from skg_bench.skillbook.library.strategies import Strategies
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from skg_bench.core.advice import ADVICE, OUTCOMES, TIERS
 from skg_bench.core.domain import Domain, OutcomeField, outcome_fields, told
 from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.simulator.advice.levels import ADVICE, OUTCOMES, TIERS
+from skg_bench.simulator.advice.signals import ADVICE_FEEDBACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,12 @@ class Outcome:
 
 
 def advice(strategies: Sequence[str]) -> Domain:
-    """The domain of a world with these kinds of strategies; its feedback is among the kinds of core/feedback.py."""
+    """The domain of a world with these kinds of strategies."""
 
     def named(each: OutcomeField) -> OutcomeField:
         return replace(each, stored="words", levels=tuple(strategies)) if each.name == "strategy" else each
 
     return Domain(
-        ADVICE, outcome=tuple(map(named, outcome_fields(Outcome))), book="worth_book",
+        ADVICE, ADVICE_FEEDBACK, outcome=tuple(map(named, outcome_fields(Outcome))), book="worth_book",
         telling="skg_bench.simulator.advice:telling.toml",
     )  # fmt: skip

@@ -15,7 +15,7 @@ _TABLED = 24 * 366  # hours; what is older counts for nothing
 class Purchases:
     """Truth about the events of a table, `[B, T]` each."""
 
-    context: I32  # category and time of day, see core/strategies.py
+    context: I32  # category and time of day, see skillbook/library/strategies.py
     tier: I32  # by the declared rule
     wanted: Bool
 

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from skg_bench.core.advice import ANALYST, NEGOTIATOR, THERAPIST
 from skg_bench.core.draws import Purpose, draw, gumbel, normal
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
-from skg_bench.core.strategies import Strategies
 from skg_bench.core.world import Events, Truth
+from skg_bench.simulator.advice.levels import ANALYST, NEGOTIATOR, THERAPIST
 from skg_bench.simulator.advice.people import Purchases
+from skg_bench.skillbook.library.strategies import Strategies
 
 _DAY, _HOUR = 86_400, 3600
 _HOURS = ((6, 11), (11, 17), (17, 22), (22, 24))  # of the day: morning, midday, evening, late at night

@@ -163,12 +163,12 @@ class DatasetSplit:
         except UsageError:
             raise
         except Exception as error:  # whatever it raises
-            advice = _COPY if self._folder is None else "check the folder, subset and split"
-            raise self._failed("it cannot be read", error, advice) from error
+            hint = _COPY if self._folder is None else "check the folder, subset and split"
+            raise self._failed("it cannot be read", error, hint) from error
 
-    def _failed(self, what: str, error: Exception, advice: str = "check its name and revision") -> UsageError:
+    def _failed(self, what: str, error: Exception, hint: str = "check its name and revision") -> UsageError:
         why = " ".join(str(error).split())[:300]
-        return UsageError(f"{self.where}.path={self.path}: {what} ({type(error).__name__}: {why}); {advice}")
+        return UsageError(f"{self.where}.path={self.path}: {what} ({type(error).__name__}: {why}); {hint}")
 
 
 def records(value: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, feedback_rows
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
-from skg_bench.core.record import Record
+from skg_bench.core.record import LOGS_DOMAIN, Record
 from skg_bench.core.world import (
     AS_LOGGED,
     OFFERS,
@@ -93,7 +93,7 @@ class Recorded:
     redact: bool
     most_rows: int | None
     stream: Stream = field(default="exogenous", init=False)
-    domain: Domain = field(default=Domain("logs"), init=False)
+    domain: Domain = field(default=LOGS_DOMAIN, init=False)
     reaches: ClassVar[Reaches] = {
         "path": Reach(("reads", "network")),
         **dict.fromkeys(("subset", "split", "columns", "encoding", "separator", "decimal", "latency_unit"), NO_REACH),

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.advice import ABANDONED, ACCEPTED, AUTO_APPROVED, WAIT
 from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.simulator.advice.levels import ABANDONED, ACCEPTED, AUTO_APPROVED, WAIT
 
 DRAW_USERS, DRAW_TRIGGERS = 200, 60  # of a draw: those of the issue's own figures
 

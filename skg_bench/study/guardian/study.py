@@ -23,7 +23,7 @@ from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import SATISFACTION, Feedback
+from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import I32, I64, check
 from skg_bench.core.launching import Launcher
 from skg_bench.core.learning_jobs import Course, Jobs
@@ -37,6 +37,7 @@ from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.policy.chooser import Chooser
 from skg_bench.simulator.advice.guardian import Guardian
+from skg_bench.simulator.advice.levels import SATISFACTION
 from skg_bench.study import prior
 from skg_bench.study.guardian.lives import DRAW_TRIGGERS, DRAW_USERS, Draw, Life, Lives
 from skg_bench.study.kept_draws import DrawSetup

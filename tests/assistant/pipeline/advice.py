@@ -18,6 +18,7 @@ from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction, Supposing
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.vectors import Rows
+from skg_bench.simulator.advice.outcome import advice
 from tests.core import samples
 
 MESSAGES = [f"message {i}" for i in range(30)]
@@ -76,7 +77,7 @@ def _message(play: Play, n: int, worth: Worth | None) -> Message:
     return Message(
         play.t, none * 0 + play.t, time, time, np.arange(n, dtype=np.int32), gap,
         np.arange(n, dtype=np.uint64) + np.uint64(1000 * play.t), play.texts, play.similarity, truth,
-        Library(play.texts, play.similarity),
+        Library(play.texts, play.similarity), advice(["delay"]),
     )  # fmt: skip
 
 

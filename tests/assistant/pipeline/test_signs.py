@@ -18,20 +18,18 @@ from skg_bench.app.overrides import parse
 from skg_bench.app.skillbook import rebuilt
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.signs import HeardOutcomes, Loop, SignMerge, Signs
-from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import (
     AFTERWARDS,
     AGREES,
-    FEEDBACK_KINDS,
-    OUTCOME,
     RATING,
     RETRACTED,
-    SATISFACTION,
     KnownFeedback,
 )
 from skg_bench.core.types import RATINGS
 from skg_bench.policy.always import Always
+from skg_bench.simulator.advice.levels import OUTCOME, OUTCOMES, SATISFACTION, SATISFACTIONS
+from skg_bench.simulator.advice.outcome import advice
 from skg_bench.skillbook.skillbook import rebuild
 from tests.arms import changed
 from tests.assistant.pipeline.advice import NOTHING_SAID, Advising, Play, rows
@@ -40,6 +38,7 @@ from tests.assistant.pipeline.test_stack import ARM
 ACCEPTED, OVERRIDDEN, WAIT = (OUTCOMES.index(name) for name in ("accepted", "overridden", "wait"))
 WORTH_IT, REGRET_IT, NOT_SURE = range(3)
 OK, PARTIAL, MISS = range(3)
+DOMAIN = advice(["delay"])
 BOTH: tuple[Loop, ...] = ("immediate", "retrospective")
 
 
@@ -61,17 +60,18 @@ def known(*said: tuple[int, int, int, int, int]) -> KnownFeedback:
 
 def told(feedback: KnownFeedback) -> list[tuple[str, str]]:
     """Kinds and values in words."""
-    kinds = [list(FEEDBACK_KINDS)[kind] for kind in feedback.kind.tolist()]
-    return [(kind, FEEDBACK_KINDS[kind][value]) for kind, value in zip(kinds, feedback.value.tolist(), strict=True)]
+    levels = DOMAIN.feedback()
+    kinds = [list(levels)[kind] for kind in feedback.kind.tolist()]
+    return [(kind, levels[kind][value]) for kind, value in zip(kinds, feedback.value.tolist(), strict=True)]
 
 
 def after(outcome: str, satisfaction: str | None, made: Signs, skill: int = 4) -> list[tuple[str, str]]:
     """What one user's components hear, over two turns, of a turn that ended so and of what was said of it later."""
     heard = HeardOutcomes(1)
-    rated, _ = made.rate(known((0, 0, OUTCOME, OUTCOMES.index(outcome), skill)), heard)
+    rated, _ = made.rate(known((0, 0, OUTCOME, OUTCOMES.index(outcome), skill)), heard, DOMAIN)
     if satisfaction is None:
         return told(rated)
-    later, _ = made.rate(known((0, 0, SATISFACTION, SATISFACTIONS.index(satisfaction), skill)), heard)
+    later, _ = made.rate(known((0, 0, SATISFACTION, SATISFACTIONS.index(satisfaction), skill)), heard, DOMAIN)
     return [*told(rated), *told(later)]
 
 
@@ -143,13 +143,13 @@ def test_where_no_skill_served_nothing_is_rated_and_nothing_taken_back() -> None
 def test_what_is_said_before_the_outcome_is_known_is_partial_and_takes_nothing_back() -> None:
     early, heard = known((0, 0, SATISFACTION, REGRET_IT, 4)), HeardOutcomes(1)
     made = signs(merge="replace")
-    assert told(made.rate(early, heard)[0]) == [("satisfaction", "regret_it"), ("rating", "partial")]
-    assert told(made.rate(known((0, 0, OUTCOME, WAIT, 4)), heard)[0]) == [("outcome", "wait"), ("rating", "ok")]
+    assert told(made.rate(early, heard, DOMAIN)[0]) == [("satisfaction", "regret_it"), ("rating", "partial")]
+    assert told(made.rate(known((0, 0, OUTCOME, WAIT, 4)), heard, DOMAIN)[0]) == [("outcome", "wait"), ("rating", "ok")]
 
 
 def test_an_outcome_that_becomes_known_along_with_what_is_said_of_it_counts() -> None:
     both = known((0, 3, OUTCOME, OVERRIDDEN, 4), (0, 3, SATISFACTION, WORTH_IT, 4))
-    rated, _ = signs(merge="replace").rate(both, HeardOutcomes(1))
+    rated, _ = signs(merge="replace").rate(both, HeardOutcomes(1), DOMAIN)
     assert told(rated) == [
         ("outcome", "overridden"), ("rating", "miss"), ("satisfaction", "worth_it"), ("retracted", "miss"),
         ("rating", "miss"),
@@ -165,7 +165,7 @@ def feedback(draw: st.DrawFn) -> KnownFeedback:
     keys = draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 70), st.sampled_from([RATING, AGREES, OUTCOME,
                 SATISFACTION])), unique=True, max_size=30))  # fmt: skip
     skills = draw(st.lists(st.integers(-1, 3), min_size=71, max_size=71))
-    values = [draw(st.integers(0, len(list(FEEDBACK_KINDS.values())[kind]) - 1)) for *_, kind in keys]
+    values = [draw(st.integers(0, len(list(DOMAIN.feedback().values())[kind]) - 1)) for *_, kind in keys]
     said = [(*key, value, skills[key[1]]) for key, value in sorted(zip(keys, values, strict=True))]
     return known(*said) if said else KnownFeedback(*np.zeros((5, 0), np.int32))
 
@@ -175,7 +175,7 @@ def feedback(draw: st.DrawFn) -> KnownFeedback:
 def test_rows_that_were_given_stay_in_order_with_what_is_made_of_each_right_behind_it(
     raw: KnownFeedback, merge: SignMerge, loops: tuple[Loop, ...]
 ) -> None:
-    rated, place = signs(merge=merge, loops=loops).rate(raw, HeardOutcomes(5))
+    rated, place = signs(merge=merge, loops=loops).rate(raw, HeardOutcomes(5), DOMAIN)
     assert (np.diff(place) >= 0).all()
     first = np.flatnonzero(np.diff(place, prepend=-1))
     for f in fields(KnownFeedback):
@@ -195,7 +195,7 @@ def test_rows_that_were_given_stay_in_order_with_what_is_made_of_each_right_behi
 @given(feedback())
 def test_feedback_of_worlds_without_advice_is_handed_on_as_it_is(raw: KnownFeedback) -> None:
     plain = raw.rows((raw.kind == RATING) | (raw.kind == AGREES))
-    rated, place = signs().rate(plain, HeardOutcomes(5))
+    rated, place = signs().rate(plain, HeardOutcomes(5), DOMAIN)
     assert rated is plain
     assert place.tolist() == list(range(len(plain.row)))
 
@@ -295,7 +295,7 @@ GOOD: Mapping[str, Any] = {
         ({"outcome": {**GOOD["outcome"], "wait": True}}, r"signs.outcome.wait=True must be a sign"),
         ({"outcome": {**GOOD["outcome"], "wait": [1]}}, r"signs.outcome.wait=\[1\] must be a sign"),
         ({"satisfaction": {"bought": {}}}, r"signs.satisfaction has 'bought', valid are accepted"),
-        ({"satisfaction": {"wait": 1}}, r"signs.satisfaction.wait=1 must give signs by worth_it, regret_it, not_sure"),
+        ({"satisfaction": {"wait": 1}}, r"signs.satisfaction.wait=1 must give signs by what is said later"),
         ({"satisfaction": {"wait": {"fine": 1}}}, r"signs.satisfaction.wait has 'fine', valid are worth_it"),
         ({"satisfaction": {"wait": {"worth_it": 3}}}, r"signs.satisfaction.wait.worth_it=3 must be a sign"),
         ({"loops": []}, r"signs.loops is empty, .* name immediate or retrospective"),
@@ -305,7 +305,7 @@ GOOD: Mapping[str, Any] = {
 )
 def test_bad_signs_are_refused_by_name(change: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Signs(**{**GOOD, **change})
+        Signs(**{**GOOD, **change}).check(DOMAIN)
 
 
 def test_a_sign_of_the_command_line_reaches_the_arm_and_a_bad_one_is_refused() -> None:

@@ -16,7 +16,6 @@ from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import GROUPS, Signals
 from skg_bench.assistant.pipeline.signs import Signs
 from skg_bench.assistant.pipeline.stack import Stack, stacked
-from skg_bench.core.advice import OUTCOMES
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.batch import NO_OPERATIONS, Batch
 from skg_bench.core.deciding import Candidates, Policy
@@ -43,6 +42,7 @@ from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.linear import Linear
 from skg_bench.router.exact import Exact
 from skg_bench.router.maxsim import MaxSim
+from skg_bench.simulator.advice.levels import OUTCOMES
 from tests.arms import changed, pipeline_arm
 from tests.core import samples
 from tests.policy.test_policies import candidates

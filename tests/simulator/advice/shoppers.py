@@ -11,11 +11,11 @@ from skg_bench.core.content import Content
 from skg_bench.core.draws import key
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.paths import CONF
-from skg_bench.core.strategies import Strategies, Triggers
 from skg_bench.core.world import FALLBACK, PROMPTED, Draws, Response, Served
 from skg_bench.engine.step import draws_of
 from skg_bench.simulator.advice.guardian import Guardian
 from skg_bench.simulator.advice.people import Shoppers
+from skg_bench.skillbook.library.strategies import Strategies, Triggers
 
 CATEGORIES, TIMES, BANDS = ("coffee", "electronics"), ("morning", "midday", "evening", "late at night"), 6
 KINDS = ("generic", "framing", "waiting")

@@ -5,11 +5,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skg_bench.core.advice import ABANDONED, ACCEPTED, AUTO_APPROVED, NOT_SURE, OVERRIDDEN, REGRET_IT, WAIT, WORTH_IT
 from skg_bench.core.draws import fold, key
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import I32, Bool
 from skg_bench.simulator.advice.afterwards import Afterwards
+from skg_bench.simulator.advice.levels import (
+    ABANDONED,
+    ACCEPTED,
+    AUTO_APPROVED,
+    NOT_SURE,
+    OVERRIDDEN,
+    REGRET_IT,
+    WAIT,
+    WORTH_IT,
+)
 
 N = 20_000
 HOUR, DAY = 3600, 86_400

@@ -5,19 +5,19 @@ from itertools import product
 import numpy as np
 import pytest
 
-from skg_bench.core.advice import (
+from skg_bench.core.world import RIGHT, Response
+from skg_bench.simulator.advice.guardian import Guardian
+from skg_bench.simulator.advice.levels import (
     ABANDONED,
     ACCEPTED,
     ANALYST,
     AUTO_APPROVED,
     NEGOTIATOR,
+    OUTCOME,
     OVERRIDDEN,
     THERAPIST,
     WAIT,
 )
-from skg_bench.core.feedback import OUTCOME
-from skg_bench.core.world import RIGHT, Response
-from skg_bench.simulator.advice.guardian import Guardian
 from skg_bench.simulator.advice.listening import PriceList
 from tests.simulator.advice.shoppers import advised, guardian, shoppers
 

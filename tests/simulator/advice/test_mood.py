@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skg_bench.core.advice import ANALYST
 from skg_bench.core.grid import F64
 from skg_bench.simulator.advice.guardian import Guardian
+from skg_bench.simulator.advice.levels import ANALYST
 from skg_bench.simulator.advice.outcome import Outcome
 from skg_bench.simulator.advice.people import Fading
 from tests.simulator.advice.shoppers import advised, guardian, shoppers

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skg_bench.core.advice import ANALYST, NEGOTIATOR, THERAPIST
 from skg_bench.core.world import Events
+from skg_bench.simulator.advice.levels import ANALYST, NEGOTIATOR, THERAPIST
 from skg_bench.simulator.advice.people import Shoppers
 from tests.simulator.advice.shoppers import BANDS, guardian, shoppers, table
 

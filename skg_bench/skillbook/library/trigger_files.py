@@ -1,4 +1,4 @@
-"""The file `triggers.toml`: categories with items and merchants, times of day and prices, and the purchases that are
+"""The file `triggers.toml`: categories with items and merchants, times of day and prices, and the triggers that are
 made of them. The same file gives the same texts in the same order.
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.strategy_files import entry, toml_tables
+from skg_bench.skillbook.library.strategy_files import entry, toml_tables
 
 TRIGGERS = "triggers.toml"
 _FILE = ("texts_per_cell", "price", "time", "category")
@@ -35,7 +35,7 @@ class TriggerParts:
 
 @dataclass(frozen=True, slots=True)
 class TriggerRow:
-    """One purchase."""
+    """One trigger."""
 
     text: str
     category: int
@@ -94,7 +94,7 @@ def _texts(file: Path, where: str, values: Any) -> tuple[str, ...]:
 
 
 def trigger_rows(parts: TriggerParts) -> list[TriggerRow]:
-    """All purchases, by category, time of day and price band.
+    """All triggers, by category, time of day and price band.
 
     Within a cell items, prices and merchants each go round, and begin elsewhere at another time of day.
     """

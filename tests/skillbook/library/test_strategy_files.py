@@ -9,7 +9,7 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
-from skg_bench.core.strategies import strategies
+from skg_bench.skillbook.library.strategies import strategies
 
 HOME, TABLE = DATA / "guardian", strategies()
 

@@ -1,4 +1,4 @@
-"""The strategies against impulse purchases that `data/guardian` holds: what they say, and what they really are.
+"""Strategies of a folder: what they say, and what they really are.
 
 Worlds know from here which kind of strategy a skill is, learners what fits in general; the users' own tastes are in
 neither. The context of a trigger is its category and its time of day: `category * len(times) + time`.
@@ -17,16 +17,16 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.paths import DATA
-from skg_bench.core.strategy_files import CONTENTS_FILE, KINDS_FILE, read_contents, read_kinds
-from skg_bench.core.trigger_files import TRIGGERS, TriggerParts, named_context, read_parts, trigger_rows
 from skg_bench.core.word_cosines import WordCosines
+from skg_bench.skillbook.library.strategy_files import CONTENTS_FILE, KINDS_FILE, read_contents, read_kinds
+from skg_bench.skillbook.library.trigger_files import TRIGGERS, TriggerParts, named_context, read_parts, trigger_rows
 
 _LARGEST = 20_000_000  # bytes of a file
 
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
-    """Purchases that somebody is about to make, M of them."""
+    """Events that somebody may be stopped at, M of them."""
 
     text: tuple[str, ...]  # [M]
     category: I32  # [M]
@@ -43,7 +43,7 @@ class Strategies:
     categories: tuple[str, ...]
     times: tuple[str, ...]
     persuades: F64  # [K] logit of listening to a kind in a context that suits it neither well nor badly
-    discerns: F64  # [K] what that logit loses where the purchase is really wanted, 0 or more
+    discerns: F64  # [K] what that logit loses where what it is about is really wanted, 0 or more
     fit: F64  # [K, C] how a kind suits a context; mean 0 and standard deviation 1 over all cells
     contents: tuple[Content, ...]
     kind: I32  # [N]
@@ -90,12 +90,18 @@ def _words(content: Content) -> str:
 
 
 @cache
+def packaged() -> Path:
+    """The folder of strategies that comes with the package."""
+    return next(iter(sorted(DATA.glob(f"*/{KINDS_FILE}"))), DATA / KINDS_FILE).parent
+
+
+@cache
 def strategies(folder: str | None = None) -> Strategies:
-    """Strategies of a folder; None: `data/guardian`.
+    """Strategies of a folder; None: those that come with the package.
 
     Raises UsageError for a folder that has none, and for what is missing or wrong in it.
     """
-    home = DATA / "guardian" if folder is None else Path(folder)
+    home = packaged() if folder is None else Path(folder)
     texts = {name: _text(home, name) for name in (KINDS_FILE, CONTENTS_FILE, TRIGGERS)}
     parts = read_parts(home / TRIGGERS, texts[TRIGGERS])
     names, persuades, discerns, fit = read_kinds(home / KINDS_FILE, texts[KINDS_FILE], parts.categories, parts.times)
@@ -115,7 +121,7 @@ def _text(home: Path, name: str) -> str:
     except UsageError as error:
         raise UsageError(
             f"{home} holds no strategies: {error}; needed are {KINDS_FILE}, {CONTENTS_FILE} and {TRIGGERS}, as in "
-            "data/guardian"
+            f"{packaged()}"
         ) from error
 
 

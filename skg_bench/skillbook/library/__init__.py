@@ -1,0 +1,1 @@
+"""A library of strategies: what their texts really are, and what fits where in general."""
