@@ -9,7 +9,7 @@ def test_each_defect_can_be_planted() -> None:
     assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) >= 25
     for defect in DEFECTS:
         text = (ROOT / "skg_bench" / defect.file).read_text("utf-8")
-        assert text.count(defect.before) == 1, defect.name
+        assert text.count(defect.before) == 1, f"{defect.name}: plant it where that line stands now"
         ast.parse(text.replace(defect.before, defect.after))
 
 
