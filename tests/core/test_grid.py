@@ -73,3 +73,13 @@ def test_cosines_lie_in_the_unit_interval() -> None:
     assert c[:3].tolist() == [0, 0, 0]
     assert c[-2:].tolist() == [1, 1]
     assert c[4] == 0.5
+
+
+def test_cosines_are_the_nearest_multiples_of_the_unit() -> None:
+    """A similarity off the grid differs between machines in its last bits, and with it a decision."""
+    dots = np.random.default_rng(0).integers(-(2**24), 2**24, 10_000).astype(np.float32)
+    similarity = cosine(dots)
+    exact = np.clip(dots.astype(np.float64) / SCALE**2, 0.0, 1.0)
+    assert np.array_equal(similarity / UNIT, np.rint(similarity / UNIT))
+    assert np.abs(similarity - exact).max() <= UNIT / 2
+    assert (similarity != exact).mean() > 0.3
