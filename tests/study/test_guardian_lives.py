@@ -312,3 +312,18 @@ def test_a_difference_of_shares_is_shown_in_points_and_a_share_in_percent() -> N
 def test_a_profile_that_is_no_number_of_draws_is_refused_with_those_that_are() -> None:
     with pytest.raises(UsageError, match="profile=smoke is no number of draws; valid: demo, paper; any other: --draws"):
         drawing.DrawRequest("generic", lambda _draw, _lives: {}, profile="smoke").drawn()
+
+
+def test_draws_are_made_again_under_more_overrides_in_a_folder_inside(tmp_path: Path) -> None:
+    request = drawing.DrawRequest("generic", utility, overrides=("users=3", "workers=1"), draws=2, out=tmp_path)
+    first = request.drawn()
+    again = first.again(["simulator.habit=0"], 1, "unworn")
+    assert again.command == (
+        "skg-bench experiment generic --profile demo --draws 1 users=3 workers=1 simulator.habit=0"
+    )
+    assert (len(first.table), len(again.table)) == (2, 1)
+    assert again.table.habit.tolist() == [0.0]
+    others = [name for name in again.parameters if name in first.table]
+    assert again.table[others].iloc[0].equals(first.table[others].iloc[0])  # the same draw else
+    assert (tmp_path / "unworn" / "manifest.json").is_file()
+    assert len(first.again([], 1, "same").table) == 1
