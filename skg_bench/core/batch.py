@@ -38,6 +38,9 @@ NO_ROWS = np.zeros(0, np.int32)
 NO_ROWS.setflags(write=False)
 
 
+_NAMES = tuple(f.name for f in fields(Batch))
+
+
 def blank(n: int) -> Batch:
     """`n` operations in which no field applies yet, to be filled in."""
     row, op, skill, name, text, source, rating, reason, about = np.full((9, n), -1, np.int32)
@@ -50,14 +53,21 @@ NO_OPERATIONS = blank(0)
 
 def part(batch: Batch, which: Bool | I64) -> Batch:
     """Batch of these operations only, in this order."""
-    return Batch(*(getattr(batch, f.name)[which] for f in fields(Batch)))
+    b = batch
+    return Batch(
+        b.row[which], b.op[which], b.skill[which], b.name[which], b.text[which], b.source[which], b.rating[which],
+        b.uses[which], b.reason[which], b.content[which], b.about[which],
+    )  # fmt: skip
 
 
 def joined(*batches: Batch) -> Batch:
     """The operations of one after the other; of at least one batch."""
     if len(batches) == 1:
         return batches[0]
-    return Batch(*(np.concatenate([getattr(batch, f.name) for batch in batches]) for f in fields(Batch)))
+    some = [batch for batch in batches if len(batch.op)]
+    if len(some) <= 1:
+        return some[0] if some else batches[0]
+    return Batch(*(np.concatenate([getattr(batch, name) for batch in some]) for name in _NAMES))
 
 
 def stores(batch: Batch) -> Bool:

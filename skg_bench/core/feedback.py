@@ -58,7 +58,7 @@ class KnownFeedback:
 
     def rows(self, which: I64 | Bool) -> "KnownFeedback":
         """Selection of these rows."""
-        return KnownFeedback(*(getattr(self, f.name)[which] for f in fields(self)))
+        return KnownFeedback(self.row[which], self.turn[which], self.kind[which], self.value[which], self.skill[which])
 
     def ratings(self, before: int) -> "KnownFeedback":
         """The ratings of skills at turns earlier than `before`; none for an assistant without skills."""

@@ -17,12 +17,12 @@ def test_a_run_makes_no_more_steps_and_calls_than_the_file_says(tmp_path: Path, 
 
 
 def test_one_copy_of_an_observation_more_a_step_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    made, curate = calls.plan("default arm", tmp_path), Stack.curate
+    made, views = calls.plan("default arm", tmp_path), Stack.views
     before = calls.counted(made)
     assert calls.counted(made) == before
 
     def copying(stack: Stack, seen: Any, *more: Any) -> Any:
-        return curate(stack, replace(seen), *more)
+        return views(stack, replace(seen), *more)
 
-    monkeypatch.setattr(Stack, "curate", copying)
+    monkeypatch.setattr(Stack, "views", copying)
     assert calls.over(calls.counted(made), before)

@@ -16,7 +16,7 @@ from skg_bench.assistant.pipeline.own_rows import OwnRows
 from skg_bench.assistant.pipeline.ratings import DecisionContext
 from skg_bench.assistant.pipeline.seeding import REASON, seed
 from skg_bench.assistant.pipeline.signals import Positions
-from skg_bench.assistant.pipeline.stack import stacked
+from skg_bench.assistant.pipeline.stack import View, stacked
 from skg_bench.assistant.pipeline.stack_memory import Decided, Learned, PipelineState, refit, relearns
 from skg_bench.assistant.pipeline.under_way import TurnJobs
 from skg_bench.core.arms import Arm
@@ -126,13 +126,14 @@ class Pipelines:
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
             state.message[:n, : t + 1], choice.shortlist.skill, reporter(reported.append), domain=query.domain,
         )  # fmt: skip
-        offers = state.stack.offers(observed, decided.books, state.curators)
+        views = state.stack.views(observed, decided.books)
+        offers = state.stack.offers(observed, views, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
         if state.stack.by_intent is not None and reaction.general is not None:
             by_intent = state.stack.each(state.stack.by_intent, n)
             reaction = replace(reaction, name=np.where(by_intent, reaction.general, reaction.name))
         if turn_jobs is None:
-            updates, jobs = _learn_at_once(state, seen, observed, reaction, feedback, reported=reported)
+            updates, jobs = _learn_at_once(state, seen, views, reaction, feedback, reported=reported)
             ended: Sequence[tuple[Jobs, Course | None]] = () if jobs is None else [(jobs, None)]
         else:
             known_at = query.time[feedback.row] if seen.known_at is None else seen.known_at[place]
@@ -328,13 +329,13 @@ def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback
 
 
 def _learn_at_once(
-    state: PipelineState, seen: Experience, observed: Observation, reaction: Reaction, known: KnownFeedback,
+    state: PipelineState, seen: Experience, views: Sequence[View | None], reaction: Reaction, known: KnownFeedback,
     *, reported: Sequence[Jobs],
 ) -> tuple[Sequence[tuple[int, Batch, Applied]], Jobs | None]:  # fmt: skip
     """Applies the changes of the curators; returns them, and their jobs, which they report meanwhile."""
-    books, last = state.decided.books, state.decided.query.last_skill
-    state.curators, batch = state.stack.curate(observed, reaction, known, books, state.curators)
-    before = state.table.version[: len(observed.text)].copy() if reported else None
+    last = state.decided.query.last_skill
+    state.curators, batch = state.stack.curate(views, reaction, known, state.curators)
+    before = state.table.version[: len(last)].copy() if reported else None
     batch, applied = apply_batch(state, seen.message, batch, last, seen.merge)
     jobs = None if before is None else _at_versions(joined_jobs(reported), before, state.table.version)
     return ([(seen.message.turn, batch, applied)] if len(batch.op) else []), jobs

@@ -134,9 +134,9 @@ class OwnObservation:
     def __getattr__(self, name: str) -> Any:
         if name not in self.__dataclass_fields__:
             raise AttributeError(name)
-        column = getattr(self._of, name)[self._index]
-        self.__dict__[name] = column
-        return column
+        value = getattr(self._of, name)
+        self.__dict__[name] = value = value[self._index] if isinstance(value, np.ndarray) else value
+        return value
 
 
 @dataclass(frozen=True, slots=True)

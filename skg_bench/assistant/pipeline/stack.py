@@ -59,6 +59,15 @@ class _Phase:
     curates: Sequence[Bool | None]  # and those that it curates, in the same way
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a curator sees."""
+
+    portion: OwnRows | None  # None: all rows
+    seen: Observation
+    books: Skillbooks
+
+
 @dataclass(frozen=True)
 class Stack:
     """Arms side by side, with the components that are in force at one turn of their users."""
@@ -242,56 +251,73 @@ class Stack:
 
     # -------------------------------------------------------------------------------------------- curators
 
-    def offers(self, seen: Observation, books: Skillbooks, states: Sequence[Any]) -> Bool:
-        """Whom to ask, each row by its own curator; where the book is frozen, nobody. `seen.truth`, here and below: of
-        the rows of oracles.
+    def views(self, seen: Observation, books: Skillbooks) -> list[View | None]:
+        """What each curator sees of the turn and the books; None: no arm of it learns any more. `seen.truth`: of the
+        rows of oracles.
         """
-        out = np.zeros(len(seen.text), np.bool_)
-        for curator, memory, arms in zip(self.curators, states, self._phase(seen.turn).offers, strict=True):
-            if arms is None or arms.any():
-                portion = self.portion(curator.arms, len(out))
-                view, _ = self._view(curator, portion, seen, books, asks=arms)
-                with naming(curator.component):
-                    offering: Bool = curator.component.offers(view, memory) & view.asks
-                if portion is None:
-                    return offering
-                out[portion.index] = offering
-        return out
+        phase = self._phase(seen.turn)
+        rights = zip(self.curators, phase.curates, phase.tags_only, strict=True)
+        return [
+            self._view(curator, seen, books, asks=arms, tags_only=tags_only) if arms is None or arms.any() else None
+            for curator, arms, tags_only in rights
+        ]
 
-    def _view(
-        self, curator: Part, portion: OwnRows | None, seen: Observation, books: Skillbooks, **arms: Bool | None
-    ) -> tuple[Observation, Skillbooks]:
-        """The turn and the books of the curator's own rows; `arms`: columns by name, alike for all rows of an arm."""
+    def _view(self, curator: Part, seen: Observation, books: Skillbooks, **arms: Bool | None) -> View:
+        """View of one curator; `arms`: columns by name, alike for all rows of an arm."""
+        portion = self.portion(curator.arms, len(seen.text))
         theirs, n = (books, len(seen.text)) if portion is None else (portion.books(books), len(portion.rows))
         columns: dict[str, Any] = {name: self.each(values, n) for name, values in arms.items() if values is not None}
         if "asks" in columns:
             columns["asks"] = columns["asks"] & (seen.asks if portion is None else seen.asks[portion.index])
         truth = self.truth_for(curator, seen.truth, theirs)
         if portion is not None:
-            return portion.observation(seen, theirs, truth, columns), theirs
+            return View(portion, portion.observation(seen, theirs, truth, columns), theirs)
         if truth is not seen.truth:
             columns["truth"] = truth
-        return replace(seen, **columns) if columns else seen, theirs
+        return View(None, replace(seen, **columns) if columns else seen, theirs)
+
+    def offers(self, seen: Observation, views: Sequence[View | None], states: Sequence[Any]) -> Bool:
+        """Whom to ask, each row by its own curator; where the book is frozen, nobody."""
+        out = np.zeros(len(seen.text), np.bool_)
+        rights = zip(self.curators, views, states, self._phase(seen.turn).offers, strict=True)
+        for curator, view, memory, arms in rights:
+            if view is None or not (arms is None or arms.any()):
+                continue
+            with naming(curator.component):
+                offering: Bool = curator.component.offers(view.seen, memory) & view.seen.asks
+            if arms is not None:
+                offering &= self.each(arms, len(offering))
+            if view.portion is None:
+                return offering
+            out[view.portion.index] = offering
+        return out
 
     def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, states: Sequence[Any]
+        self, views: Sequence[View | None], reaction: Reaction, known: KnownFeedback, states: Sequence[Any]
     ) -> tuple[tuple[Any, ...], Batch]:
         """The operations of each curator for the rows of its own arms that are not frozen, and the new memories."""
-        memories, kept, phase = [], [], self._phase(seen.turn)
-        rights = zip(self.curators, states, phase.curates, phase.tags_only, self._reason, strict=True)
-        for curator, memory, arms, tags_only, reason in rights:
-            if arms is None or arms.any():
-                portion = self.portion(curator.arms, len(seen.text))
-                view, theirs = self._view(curator, portion, seen, books, asks=arms, tags_only=tags_only)
-                heard = (reaction, known) if portion is None else (portion.reaction(reaction), portion.feedback(known))
+        memories, kept = [], []
+        for curator, view, memory, reason in zip(self.curators, views, states, self._reason, strict=True):
+            if view is not None:
+                rows, seen = view.portion, view.seen
+                heard = (reaction, known) if rows is None else (rows.reaction(reaction), rows.feedback(known))
                 with naming(curator.component):
-                    memory, batch = curator.component.curate(view, *heard, theirs, memory)
-                    if len((batch := _admitted(batch, len(curator.arms), arms, tags_only)).op):
-                        if portion is not None:
-                            batch = replace(batch, row=portion.rows[batch.row].astype(np.int32))
+                    memory, batch = curator.component.curate(seen, *heard, view.books, memory)
+                    if len((batch := self._admitted(curator, seen.turn, batch)).op):
+                        if rows is not None:
+                            batch = replace(batch, row=rows.rows[batch.row].astype(np.int32))
                         kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
         return tuple(memories), joined(*kept) if kept else NO_OPERATIONS
+
+    def _admitted(self, curator: Part, turn: int, batch: Batch) -> Batch:
+        """Operations without those that frozen arms do not learn by."""
+        phase, at, n_arms = self._phase(turn), self.curators.index(curator), len(curator.arms)
+        if (arms := phase.curates[at]) is not None:
+            batch = part(batch, arms[batch.row % n_arms])
+        if (tags_only := phase.tags_only[at]) is not None:
+            batch = part(batch, (batch.op == TAG) | ~tags_only[batch.row % n_arms])
+        return batch
 
     # ---------------------------------------------------------------------------------------------- memory
 
@@ -317,15 +343,6 @@ class Stack:
             carried_memories(self.policies, before.policies, policies, users),
             carried_memories(self.curators, before.curators, curators, users),
         )
-
-
-def _admitted(batch: Batch, n_arms: int, arms: Bool | None, tags_only: Bool | None) -> Batch:
-    """Operations without those that frozen arms do not learn by, of a curator of `n_arms` arms."""
-    if arms is not None:
-        batch = part(batch, arms[batch.row % n_arms])
-    if tags_only is not None:
-        batch = part(batch, (batch.op == TAG) | ~tags_only[batch.row % n_arms])
-    return batch
 
 
 def stacked(arms: Sequence[Arm], turn: int = 0) -> Stack:

@@ -33,7 +33,7 @@ ARM = pipeline_arm("skg", MODEL, 50.0, *PARTS)
 
 def at_once(stack: Stack, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks) -> Batch:
     """The operations of a stack at its first turn."""
-    return stack.curate(seen, Reaction(offer, name), known, books, stack.start(len(offer))[1])[1]
+    return stack.curate(stack.views(seen, books), Reaction(offer, name), known, stack.start(len(offer))[1])[1]
 
 
 @pytest.mark.parametrize("freeze", ["book", "book+scorer", "all"])
@@ -43,7 +43,7 @@ def test_before_its_turn_a_freeze_changes_nothing(freeze: Freeze) -> None:
     whole = curated(PAPER, seen, offer, name, known, books)
     assert columns(at_once(frozen, seen, offer, name, known, books)) == columns(whole)
     assert set(whole.op.tolist()) == {ADD, UPDATE, TAG, REMOVE}
-    assert np.array_equal(frozen.offers(seen, books, frozen.start(B)[1]), asked(PAPER, seen))
+    assert np.array_equal(frozen.offers(seen, frozen.views(seen, books), frozen.start(B)[1]), asked(PAPER, seen))
     assert frozen.refits(17).tolist() == [True]
     assert frozen.reasons == tuple(PAPER.reasons)
 
@@ -55,7 +55,7 @@ def test_from_its_turn_on_a_freeze_lets_through_what_it_says(freeze: Freeze, cou
     seen, offer, name, known, books = turn(4)
     frozen = stacked([replace(ARM, freeze=freeze, freeze_at=17)])
     assert asked(PAPER, seen).any()
-    assert not frozen.offers(seen, books, frozen.start(B)[1]).any()
+    assert not frozen.offers(seen, frozen.views(seen, books), frozen.start(B)[1]).any()
     batch = at_once(frozen, seen, offer, name, known, books)
     whole = curated(PAPER, seen, offer, name, known, books)
     assert operations(batch, TAG) == (operations(whole, TAG) if counts else [])

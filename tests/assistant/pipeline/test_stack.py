@@ -200,7 +200,7 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
         np.full((4, 5), -1, np.int32),
     )
     late = KnownFeedback(*np.zeros((5, 0), np.int32))
-    states, batch = stack.curate(seen, Reaction(nobody, nobody), late, books, (None,))
+    states, batch = stack.curate(stack.views(seen, books), Reaction(nobody, nobody), late, (None,))
     assert (states, batch) == ((None,), NO_OPERATIONS)
     assert isinstance(NO_OPERATIONS, Batch)
 
