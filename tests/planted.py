@@ -17,6 +17,11 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 600  # seconds that the tests of one defect may take
+UNSHRUNK = """
+from hypothesis import Phase, settings
+settings.register_profile("planted", phases=[Phase.explicit, Phase.generate])
+settings.load_profile("planted")
+"""  # an example that fails need not be the smallest one
 
 
 class Defect(NamedTuple):
@@ -110,12 +115,14 @@ DEFECTS = (
 
 
 def copied(folder: Path) -> None:
-    """Copies what git tracks; data sets beside the checkout are reached by their folder."""
+    """Copies what git tracks, for tests that stop at the first example that fails."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     for name in filter(None, names.stdout.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
+    with (folder / "tests" / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write(UNSHRUNK)
 
 
 def failing(folder: Path, tests: str) -> tuple[bool, str]:
