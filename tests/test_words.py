@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.test_local_names import NO_NOUNS
+
 PACKAGE = Path(__file__).resolve().parents[1] / "skg_bench"
 COMMANDS = {"app/cli.py", "app/skillbook/cli.py", "app/api.py"}
 """Their functions have the names of commands, and what carries a command out has its name too."""
@@ -62,3 +64,10 @@ def test_no_two_functions_constants_or_modules_share_a_name() -> None:
     shared = {name: sorted(files) for name, files in found.items() if len(files) > 1}
     assert {name: files for name, files in shared.items() if len(files) > LEFT.get(name, 1)} == {}
     assert {name: most for name, most in LEFT.items() if len(found[name]) < most} == {}
+
+
+def test_functions_constants_and_modules_are_nouns() -> None:
+    assert {name: files for name, files in homes().items() if name.removesuffix(".py").lower() in NO_NOUNS} == {
+        "Told": {"analysis/comparison/flips.py"},
+        "said": {"analysis/comparison/compare.py"},
+    }  # fmt: skip

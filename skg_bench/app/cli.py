@@ -32,7 +32,7 @@ data = typer.Typer(
 app.add_typer(data, name="data")
 
 RunFolders = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
-One = Annotated[Path, typer.Argument(help="A run directory.")]
+RunFolder = Annotated[Path, typer.Argument(help="A run directory.")]
 
 
 def _version(wanted: bool) -> None:
@@ -52,7 +52,7 @@ def skg_bench_(
         memory_limit.check_limit()
 
 
-@app.command(epilog=examples.of("run"))
+@app.command(epilog=examples.epilog("run"))
 def run(
     overrides: Annotated[
         list[str] | None,
@@ -78,7 +78,7 @@ def run(
         command(overrides or [], multirun=multirun, dry_run=dry_run)
 
 
-@app.command(epilog=examples.of("compare"))
+@app.command(epilog=examples.epilog("compare"))
 def compare(
     runs: RunFolders,
     *,
@@ -113,9 +113,9 @@ def compare(
         )  # fmt: skip
 
 
-@app.command(epilog=examples.of("gate"))
+@app.command(epilog=examples.epilog("gate"))
 def gate(
-    run: One,
+    run: RunFolder,
     *,
     baseline: Annotated[Path, typer.Option(help="The committed baseline file.")],
     release: Annotated[
@@ -175,7 +175,7 @@ def gate(
             raise typer.Exit(code)
 
 
-@app.command(epilog=examples.of("report"))
+@app.command(epilog=examples.epilog("report"))
 def report(
     runs: RunFolders,
     user: Annotated[
@@ -196,7 +196,7 @@ def report(
         command(runs, user or [], beside or [])
 
 
-@app.command("list", epilog=examples.of("list"))
+@app.command("list", epilog=examples.epilog("list"))
 def list_(
     name: Annotated[
         str | None,
@@ -219,7 +219,7 @@ def list_(
             show_options(name)
 
 
-@app.command(epilog=examples.of("claims"))
+@app.command(epilog=examples.epilog("claims"))
 def claims(
     ids: Annotated[
         list[str] | None,
@@ -262,7 +262,7 @@ def claims(
 
 
 @app.command(
-    epilog=examples.of("experiment"),
+    epilog=examples.epilog("experiment"),
     context_settings={"allow_interspersed_args": False},  # what follows NAME is parsed by the experiment
 )
 def experiment(
@@ -287,7 +287,7 @@ def experiment(
             raise typer.Exit(command.run_experiment(name, arguments or []))
 
 
-@data.command("check", epilog=examples.of("data check"))
+@data.command("check", epilog=examples.epilog("data check"))
 def check_data(
     file: Annotated[
         Path, typer.Argument(help="A log, or a labelled corpus: CSV, TSV, JSON lines, Parquet, a folder, hf:NAME.")
@@ -306,7 +306,7 @@ def check_data(
         check_log(file, overrides or [])
 
 
-@data.command("list", epilog=examples.of("data list"))
+@data.command("list", epilog=examples.epilog("data list"))
 def list_data() -> None:
     """List datasets, their licences, and which are here."""
     with plain_errors():
@@ -315,7 +315,7 @@ def list_data() -> None:
         show_datasets()
 
 
-@data.command("get", epilog=examples.of("data get"))
+@data.command("get", epilog=examples.epilog("data get"))
 def get_data(
     name: Annotated[str, typer.Argument(help="A name that `skg-bench data list` prints.")],
     source: Annotated[
@@ -329,10 +329,10 @@ def get_data(
         get(name, source)
 
 
-@app.command(epilog=examples.of("export"))
+@app.command(epilog=examples.epilog("export"))
 def export(
     tracker: Annotated[str, typer.Argument(help="mlflow or opik.")],
-    run: One,
+    run: RunFolder,
     overrides: Annotated[
         list[str] | None, typer.Argument(help="tracker.url=... tracker.users=5 ...", metavar="[KEY=VALUE]...")
     ] = None,
@@ -346,7 +346,7 @@ def export(
             raise typer.Exit(1)
 
 
-@counterexample.command("find", epilog=examples.of("counterexample find"))
+@counterexample.command("find", epilog=examples.epilog("counterexample find"))
 def find(
     runs: Annotated[list[Path], typer.Argument(help="One run with both arms; or two, the arm's and the reference's.")],
     *,
@@ -371,7 +371,7 @@ def find(
         command(runs, arm, reference, user=user, turn=turn, metric=metric, out=out, trust=trust)
 
 
-@counterexample.command("replay", epilog=examples.of("counterexample replay"))
+@counterexample.command("replay", epilog=examples.epilog("counterexample replay"))
 def replay_cases(
     files: Annotated[list[Path], typer.Argument(help="Files that `counterexample find` wrote.")],
     trust: Trust = False,

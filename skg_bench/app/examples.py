@@ -94,6 +94,6 @@ EXAMPLES = {
 }
 
 
-def of(command: str) -> str:
+def epilog(command: str) -> str:
     """The end of the help of a command: its examples, a line each."""
     return "\n".join(("\b", "Examples:", *(f"  {line}" for line in EXAMPLES[command])))

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 from skg_bench.core.errors import UsageError
 
 End = Literal["ok", "timeout", "invalid", "refused", "error"]
-ASKED = "asked"  # the folder of a run where recordings and what was spent are kept
+ASKS_FOLDER = "asked"  # the folder of a run where recordings and what was spent are kept
 
 C = TypeVar("C")
 _WORK = {"reflector": "Reflection", "skill_manager": "Skill update", "skill_manager_v2": "Skill update"}  # by role

@@ -24,7 +24,7 @@ from skg_bench.core.reach import Reach, Reaches
 
 _ENDING = ".jsonl.zst"
 _LARGEST = 2**28  # bytes of a file: ten million asks
-Asked = tuple[bytes, Ask, Completion]  # by the key of the ask
+KeyedAsk = tuple[bytes, Ask, Completion]  # by the key of the ask
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Recording:
             with self._locked(fcntl.LOCK_SH):
                 self._read_all()
 
-    def add(self, answers: Sequence[Asked]) -> list[tuple[bytes, Completion]]:
+    def add(self, answers: Sequence[KeyedAsk]) -> list[tuple[bytes, Completion]]:
         """Record answers, as one frame that is on the disk when this returns. What is given back for each is the answer
         that counts: where another one is recorded already, that.
 

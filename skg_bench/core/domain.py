@@ -257,13 +257,13 @@ def domain_of(manifest: Mapping[str, Any]) -> Domain:
     return domain
 
 
-def told(says: str, *, levels: tuple[str, ...] = (), unit: str = "", truth: bool = True) -> Any:
+def outcome_field(says: str, *, levels: tuple[str, ...] = (), unit: str = "", truth: bool = True) -> Any:
     """A field of the frozen dataclass of an outcome, for `outcome_fields`; its dtype is that of its annotation."""
     return field(metadata={"says": says, "levels": levels, "unit": unit, "truth": truth})
 
 
 def outcome_fields(outcome: type) -> tuple[OutcomeField, ...]:
-    """Fields of the frozen dataclass of an outcome that were declared by `told`, in order.
+    """Fields of the frozen dataclass of an outcome that were declared by `outcome_field`, in order.
 
     Raises UsageError for a field whose annotation is no array of numbers or of true and false (core/grid.py).
     """

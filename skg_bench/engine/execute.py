@@ -67,7 +67,7 @@ def execute(
     counts = _counts(plan, out, workers, launcher)
     mine = ours(plan, part)
     missing = _missing(plan, out, run, mine)
-    existing = Existing(mine, missing, pieces.found(out, run, verify=True), pieces.begun(out, run))
+    existing = Existing(mine, missing, pieces.pieces_of_runs(out, run, verify=True), pieces.begun(out, run))
     whole = tasks_left(plan, counts, existing, cohort)
     done, total = whole.done, whole.total
     progress(done, total)
@@ -92,7 +92,7 @@ def _more(progress: Progress, done: int, total: int, turns: int) -> None:
 
 def _join(job: "Job", joins: Sequence[Join], workers: int) -> None:
     """Put shards together from pieces."""
-    plan, here = job.plan, pieces.found(job.out, job.run, verify=True)
+    plan, here = job.plan, pieces.pieces_of_runs(job.out, job.run, verify=True)
 
     def join(given: tuple[Join, int]) -> None:
         each, arm = given

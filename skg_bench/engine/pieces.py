@@ -136,7 +136,7 @@ def apart(pieces: Sequence[Piece], arms: Sequence[str]) -> list[Piece]:
     return chosen
 
 
-def found(folder: Path, run: str, *, verify: bool = False) -> list[Piece]:
+def pieces_of_runs(folder: Path, run: str, *, verify: bool = False) -> list[Piece]:
     """The pieces of a run that can be read. `verify`: their bytes are looked at. What is no whole piece is deleted."""
     pieces = []
     for file in sorted((folder / FOLDER).glob("*.piece")):
@@ -181,7 +181,7 @@ def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: 
 
 def tidy(folder: Path, run: str) -> None:
     """Delete the pieces of which every shard is there, whole."""
-    for piece in found(folder, run):
+    for piece in pieces_of_runs(folder, run):
         numbers = np.unique(piece.users // shards.SHARD_USERS).tolist()
         if not any(shards.fault(folder, run, arm, shard) for arm in piece.arms for shard in numbers):
             piece.file.unlink(missing_ok=True)

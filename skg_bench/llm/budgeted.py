@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from skg_bench.asking import arrivals
-from skg_bench.asking.asking import ASKED, Completion, Prices, Prompt, TextModel
+from skg_bench.asking.asking import ASKS_FOLDER, Completion, Prices, Prompt, TextModel
 from skg_bench.asking.spending import Spending, SpendingFile
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.reach import Reach, Reaches
@@ -53,7 +53,7 @@ class Budgeted:
 
     def kept_in(self, folder: Path) -> "Budgeted":
         """Counted with the run in `folder`, where no other folder is given."""
-        return self if self.folder is not None else replace(self, folder=str(folder / ASKED))
+        return self if self.folder is not None else replace(self, folder=str(folder / ASKS_FOLDER))
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Answers in order.

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.asking import arrivals
-from skg_bench.asking.asking import ASKED, Completion, Prices, Prompt, TextModel
+from skg_bench.asking.asking import ASKS_FOLDER, Completion, Prices, Prompt, TextModel
 from skg_bench.asking.committing import Committer
 from skg_bench.asking.environment import offline
 from skg_bench.asking.recorded_asks import Ask
-from skg_bench.asking.recording import Asked, Recording, opened_recording
+from skg_bench.asking.recording import KeyedAsk, Recording, opened_recording
 from skg_bench.asking.structured import value_of
 from skg_bench.asking.unrecorded import difference
 from skg_bench.core.errors import UsageError
@@ -56,13 +56,13 @@ class RecordedModel:
     def kept_in(self, folder: Path) -> "RecordedModel":
         """RecordedModel with the run in `folder`, where no other folder is given."""
         if self.mode == "record" and not offline():
-            place = Path(self.folder) if self.folder is not None else folder / ASKED
+            place = Path(self.folder) if self.folder is not None else folder / ASKS_FOLDER
             if any(place.glob("*.jsonl.zst")):
                 raise UsageError(
                     f"curator.llm.mode=record begins a recording, and {place} holds one; curator.llm.mode=both plays "
                     "it and records what is missing, and another curator.llm.folder asks anew"
                 )
-        return self if self.folder is not None else replace(self, folder=str(folder / ASKED))
+        return self if self.folder is not None else replace(self, folder=str(folder / ASKS_FOLDER))
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Answers in order.
@@ -98,7 +98,7 @@ class RecordedModel:
         hand_on(known)
         if not missing:
             return
-        committer: Committer[Asked, Answer] = Committer(recording.add)
+        committer: Committer[KeyedAsk, Answer] = Committer(recording.add)
 
         def arrived(index: int, completion: Completion) -> None:
             committer.put((*missing[index], completion))

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from skg_bench.core.domain import Domain, FeedbackKind, OutcomeField, OutcomeMetric, domain_of, outcome_fields, told
+from skg_bench.core.domain import (
+    Domain,
+    FeedbackKind,
+    OutcomeField,
+    OutcomeMetric,
+    domain_of,
+    outcome_field,
+    outcome_fields,
+)
 from skg_bench.core.errors import RowError, UsageError
 from skg_bench.core.feedback import FEEDBACK_KINDS, feedback_rows
 from skg_bench.core.grid import F64, I32, Bool
@@ -15,10 +23,10 @@ from skg_bench.simulator.advice.outcome import Outcome, advice
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    minutes: F64 = told("until it was there", unit="min", truth=False)
-    mood: I32 = told("how it was taken", levels=("calm", "cross"))
-    again: Bool = told("had to go twice")
-    steps: I32 = told("stairs climbed")
+    minutes: F64 = outcome_field("until it was there", unit="min", truth=False)
+    mood: I32 = outcome_field("how it was taken", levels=("calm", "cross"))
+    again: Bool = outcome_field("had to go twice")
+    steps: I32 = outcome_field("stairs climbed")
 
 
 FIELDS = outcome_fields(Errand)
@@ -58,7 +66,7 @@ def test_strategies_are_levels_of_a_column_of_advice() -> None:
 
 @dataclass(frozen=True)
 class Wordy:
-    note: str = told("in words")
+    note: str = outcome_field("in words")
 
 
 @pytest.mark.parametrize(

@@ -32,23 +32,23 @@ def folder(tmp_path: Path, written: bytes) -> Path:
 
 
 def test_it_is_found_by_its_run_alone(folder: Path) -> None:
-    (piece,) = pieces.found(folder, "key", verify=True)
+    (piece,) = pieces.pieces_of_runs(folder, "key", verify=True)
     assert piece.arms == CASE[:1]
     assert piece.users.tolist() == list(range(len(TURNS)))
     assert len(piece.table(CASE[0], 0, "turns")) == cohort(case()[0]()).n.sum()
-    assert pieces.found(folder, "another run") == []
-    assert pieces.found(folder, "key") == []  # what is of another run is deleted
+    assert pieces.pieces_of_runs(folder, "another run") == []
+    assert pieces.pieces_of_runs(folder, "key") == []  # what is of another run is deleted
 
 
 def test_one_with_any_changed_byte_is_whole_or_absent(folder: Path, written: bytes) -> None:
     file, rng = folder / pieces.FOLDER / "kept.piece", np.random.default_rng(3)
     directory, absent = range(len(written) - 400, len(written)), 0
-    whole = [piece.table(CASE[0], 0, "turns") for piece in pieces.found(folder, "key")]
+    whole = [piece.table(CASE[0], 0, "turns") for piece in pieces.pieces_of_runs(folder, "key")]
     for place in [*range(60), *directory, *rng.choice(len(written), 100).tolist()]:
         data = bytearray(written)
         data[place] ^= int(rng.integers(1, 256))
         file.write_bytes(data)
-        found = pieces.found(folder, "key", verify=True)
+        found = pieces.pieces_of_runs(folder, "key", verify=True)
         assert [piece.table(CASE[0], 0, "turns") for piece in found] in ([], whole)
         absent += not found
     assert absent > 100
@@ -60,8 +60,8 @@ def test_one_that_cannot_be_read_at_the_moment_is_left_alone(folder: Path, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(zipfile, "ZipFile", busy)
-        assert pieces.found(folder, "key", verify=True) == []
-    assert len(pieces.found(folder, "key")) == 1
+        assert pieces.pieces_of_runs(folder, "key", verify=True) == []
+    assert len(pieces.pieces_of_runs(folder, "key")) == 1
 
 
 def test_a_shard_whose_pieces_are_gone_is_refused_with_the_way_out(tmp_path: Path) -> None:

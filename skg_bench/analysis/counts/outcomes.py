@@ -58,7 +58,7 @@ def told_metrics(telling: Telling, prices: Utility) -> dict[str, Metric]:
     every = metrics(prices)
     if not telling.metrics and not telling.general:
         return every
-    own = {
+    by_name = {
         each.name: Metric(
             each.name, each.label, each.unit, each.better, each.over,
             {each.count: 1.0, **(prices.price() if each.priced else {})}, each.says,
@@ -66,7 +66,7 @@ def told_metrics(telling: Telling, prices: Utility) -> dict[str, Metric]:
         for each in telling.metrics
     }  # fmt: skip
     shared = {name: replace(every[name], says=named(every[name].says, telling.noun)) for name in telling.general}
-    return own | shared
+    return by_name | shared
 
 
 def metrics_of(run: RunTables, prices: Utility) -> dict[str, Metric]:
@@ -98,10 +98,10 @@ def _holds(table: pa.Table, condition: Condition) -> Bool:
                 f"the domain of the run counts {condition.column} by {condition.levels}; valid: true, false"
             )
         flags = column(table, condition.column).astype(np.bool_)
-        found: Bool = flags == ("true" in condition.levels)
+        mask: Bool = flags == ("true" in condition.levels)
     else:
-        found = says(values, *condition.levels)
-    return found if condition.holds else ~found
+        mask = says(values, *condition.levels)
+    return mask if condition.holds else ~mask
 
 
 def _name(metric: OutcomeMetric) -> str:

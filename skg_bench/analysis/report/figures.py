@@ -101,8 +101,8 @@ class Curves:
 def weekly_charts(curves: Curves, looks: Sequence[Look], summary: Summary) -> list[Chart]:
     """The small multiples, without those that this run did not measure."""
     charts, metrics, reference = [], summary.metrics, summary.reference
-    told = [(each.metric, each.title, each.says) for each in summary.telling.weekly]
-    for metric, title, says in told or WEEKLY:
+    wanted = [(each.metric, each.title, each.says) for each in summary.telling.weekly]
+    for metric, title, says in wanted or WEEKLY:
         unit = UNITS.get(metric) or (metrics[metric].unit if metric in metrics else None)
         if unit is None or (reference is None and "{reference}" in title):
             continue

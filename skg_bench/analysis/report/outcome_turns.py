@@ -77,8 +77,8 @@ def outcome_turns(
     """
     (panel,) = run.telling.turn
     levels = Levels.of(run, panel)
-    told = [panel.who, panel.did, panel.wanted, panel.kind, *(worth.column for worth in panel.worths)]
-    turns = columns_by_user(run.turns(arm, [*_TURN, *told], users))
+    shown = [panel.who, panel.did, panel.wanted, panel.kind, *(worth.column for worth in panel.worths)]
+    turns = columns_by_user(run.turns(arm, [*_TURN, *shown], users))
     updates, feedback, jobs = (
         columns_by_user(log(arm, None, users)) for log in (run.updates, run.feedback, run.learning)
     )

@@ -6,9 +6,9 @@ from dataclasses import replace
 from skg_bench.analysis.counts.kinds import INTENT_KIND_WORDS
 from skg_bench.analysis.counts.wording import interval, least, named, number, rise_or_fall
 from skg_bench.analysis.report import logged
+from skg_bench.analysis.report.domain_sentences import domain_sentences
 from skg_bench.analysis.report.job_sentences import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
-from skg_bench.analysis.report.told import told_sentences
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
@@ -61,7 +61,7 @@ def finding_sentences(summary: Summary, arm: str) -> list[Sentence]:
     if summary.log is not None:
         return logged.logged_findings(summary, arm)
     sentences = _effects(summary, arm)
-    sentences += told_sentences(summary, arm)
+    sentences += domain_sentences(summary, arm)
     if summary.answers:
         sentences += [
             sentence for sentence in (_answers(summary, arm), _kinds(summary, arm), _pays(summary, arm)) if sentence

@@ -28,7 +28,7 @@ _Arm = Annotated[str | None, typer.Option(help="Of a run: name of the arm.")]
 _User = Annotated[int | None, typer.Option(help="Of a run: number of the user.")]
 
 
-@skillbook.command("show", epilog=examples.of("skillbook show"))
+@skillbook.command("show", epilog=examples.epilog("skillbook show"))
 def show(
     book: _Book,
     arm: _Arm = None,
@@ -46,7 +46,7 @@ def show(
             command.history(book, arm, user, turn, skill)
 
 
-@skillbook.command("diff", epilog=examples.of("skillbook diff"))
+@skillbook.command("diff", epilog=examples.epilog("skillbook diff"))
 def diff(
     book: _Book,
     other: Annotated[
@@ -65,7 +65,7 @@ def diff(
         command.show_differences(book, other, arm, user, since=since, turn=turn)
 
 
-@skillbook.command("apply", epilog=examples.of("skillbook apply"))
+@skillbook.command("apply", epilog=examples.epilog("skillbook apply"))
 def apply(
     book: Annotated[Path, typer.Argument(help="A skillbook of ACE (.json).")],
     batch: Annotated[Path, typer.Argument(help="An update batch (.json): reasoning and operations.")],
@@ -83,7 +83,7 @@ def apply(
             raise typer.Exit(1)
 
 
-@skillbook.command("convert", epilog=examples.of("skillbook convert"))
+@skillbook.command("convert", epilog=examples.epilog("skillbook convert"))
 def convert(
     book: _Book,
     *,
@@ -104,7 +104,7 @@ def convert(
         command(book, to, out, arm, user or [], trust=trust)
 
 
-@skillbook.command("replay", epilog=examples.of("skillbook replay"))
+@skillbook.command("replay", epilog=examples.epilog("skillbook replay"))
 def replay(
     run: _RunFolder,
     arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
@@ -120,7 +120,7 @@ def replay(
 _Address = Annotated[str, typer.Argument(metavar="STORE", help="A file of SQLite, or postgresql://HOST/DATABASE.")]
 
 
-@skillbook.command("push", epilog=examples.of("skillbook push"))
+@skillbook.command("push", epilog=examples.epilog("skillbook push"))
 def push(
     run: _RunFolder,
     store: _Address,
@@ -135,7 +135,7 @@ def push(
         command(run, store, arm, user or [])
 
 
-@skillbook.command("pull", epilog=examples.of("skillbook pull"))
+@skillbook.command("pull", epilog=examples.epilog("skillbook pull"))
 def pull(
     folder: Annotated[Path, typer.Argument(help="A new folder, which gets a file for each user.")],
     store: _Address,

@@ -39,10 +39,10 @@ def refusal_mask(kind: I32, value: I32, domain: Domain) -> Bool:
 
 def _among(value: I32, codes: Sequence[int]) -> Bool:
     """Values `[n]` that are one of a few codes."""
-    found = value < 0
+    mask = value < 0
     for code in codes:
-        found |= value == code
-    return found
+        mask |= value == code
+    return mask
 
 
 def outcomes(memory: I32, known: KnownFeedback, turn: int, domain: Domain) -> I32:

@@ -10,18 +10,18 @@ from skg_bench.core.errors import UsageError
 _NAME = re.compile(r"\{(\w+)\}")
 
 
-def told_sentences(summary: Summary, arm: str) -> list[Sentence]:
+def domain_sentences(summary: Summary, arm: str) -> list[Sentence]:
     """Sentences of the domain about an arm; those with a link are left out where its losses are not known."""
     links = {link.name for link in summary.telling.links}
-    reference, told = summary.reference, []
+    reference, sentences = summary.reference, []
     for sentence in summary.telling.sentences:
         if links & set(_NAME.findall(sentence.says)) and arm not in summary.waterfall:
             continue
         text = _filled(summary, arm, sentence.says, intervals=True)
         if reference is not None and reference != arm:
             text += _filled(summary, reference, sentence.against, intervals=False)
-        told.append(Sentence(f"{text}.", "plain"))
-    return told
+        sentences.append(Sentence(f"{text}.", "plain"))
+    return sentences
 
 
 def _filled(summary: Summary, arm: str, text: str, *, intervals: bool) -> str:
