@@ -28,7 +28,8 @@ FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/
   tests/analysis/comparison/test_claims.py tests/analysis/comparison/test_flips.py \
   tests/analysis/gate/test_against.py tests/analysis/gate/test_baseline.py tests/report/test_chart.py \
   tests/report/test_verdict.py tests/app/test_composed_arms.py tests/app/test_compose.py tests/app/test_help.py \
-  tests/app/test_parameters.py tests/assistant/pipeline/test_stack.py tests/curator tests/embedder/test_hashing.py \
+  tests/app/test_parameters.py tests/assistant/pipeline/test_sample.py tests/assistant/pipeline/test_signals.py \
+  tests/assistant/pipeline/test_skillbook_table.py tests/curator tests/embedder/test_hashing.py \
   tests/embedder/test_precomputed.py tests/engine/test_labels.py tests/engine/test_pieces.py \
   tests/engine/test_vectors.py tests/launcher/test_local.py tests/llm/test_endpoint_parameters.py \
   tests/llm/test_simulated.py tests/policy/test_policies.py tests/policy/test_softmax.py tests/policy/test_thompson.py \

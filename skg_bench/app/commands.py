@@ -184,8 +184,8 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
     result_tables.print_differences(screen, compared, names)
-    by = f"verdicts are for new {compared.noun}s"
-    screen.print(f"{by}; p belongs to their interval and is corrected for the number of arms", soft_wrap=True)
+    by = f"verdict and p are for new {compared.noun}s"
+    screen.print(f"{by}; p is corrected for the number of arms", soft_wrap=True)
     if compared.rows:
         screen.print(least(*compared.rows[0].difference.estimate.least_shares), soft_wrap=True)
     if compared.break_even:

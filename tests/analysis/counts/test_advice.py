@@ -124,7 +124,7 @@ def test_the_terminal_shows_the_metrics_of_the_world(run: Run, capsys: pytest.Ca
     commands.compare([run.path], reference=None, correction="holm", margins=[], flips=0, figure=None, metrics=["all"])
     printed = capsys.readouterr().out
     assert "answers from memory" not in printed
-    assert "verdicts are for new purchases" in printed
+    assert "verdict and p are for new purchases" in printed
     assert "request" not in printed
 
 
