@@ -100,10 +100,10 @@ def test_ctrl_c_while_a_tracker_starts_prints_no_traceback_of_its_process(tmp_pa
 STUCK = """
 import time
 from multiprocessing import get_context
-from skg_bench.app.interrupts import install
+from skg_bench.app.interrupts import install_handlers
 
 if __name__ == "__main__":
-    install()
+    install_handlers()
     child = get_context("spawn").Process(target=time.sleep, args=(600,))
     child.start()
     try:
@@ -145,7 +145,10 @@ def test_a_second_signal_kills_all_children_however_long_the_first_one_takes(
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
-    script = "import signal as s; from skg_bench.app.interrupts import install; install(); print(s.getsignal(s.SIGINT))"
+    script = (
+        "import signal as s; from skg_bench.app import interrupts as i; i.install_handlers(); "
+        "print(s.getsignal(s.SIGINT))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script],
         env=ENVIRONMENT,
