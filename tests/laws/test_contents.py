@@ -20,7 +20,6 @@ from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
 from skg_bench.curator.sham import Sham
 from skg_bench.embedder.hashing import Hashing
-from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.skillbook import Skillbook, rebuild
@@ -163,12 +162,8 @@ def learned(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("table", [False, True])
-def test_contents_are_the_same_bits_in_any_cohort_stack_and_fork(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bool, advised: Run
-) -> None:
+def test_contents_are_the_same_bits_in_any_cohort_stack_and_fork(tmp_path: Path, advised: Run) -> None:
     arms = ("skg", "sham", "bm25", "probe", "knn", "exp4", "as_before", "donor", "hindsight")
-    monkeypatch.setattr(engine, "_PAIRS_A_TURN", 10**9 if table else 0)
     check_cohorts(tmp_path, plan, arms, USERS, advised)
 
 

@@ -19,7 +19,6 @@ from skg_bench.core.types import Observation, Query, Router, Shortlist, Skillboo
 from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
 from skg_bench.embedder.hashing import Hashing
-from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.skillbook import rebuild
@@ -109,12 +108,8 @@ def test_the_log_rebuilds_books_of_notes(notes: Run) -> None:
         assert (book.hash, book.version) == (last[user]["book_hash"], last[user]["book_version"])
 
 
-@pytest.mark.parametrize("table", [False, True])
-def test_notes_are_the_same_bits_in_any_cohort_stack_and_fork_looked_up_or_computed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bool, notes: Run
-) -> None:
+def test_notes_are_the_same_bits_in_any_cohort_stack_and_fork_looked_up_or_computed(tmp_path: Path, notes: Run) -> None:
     arms = ("skg", "bm25", "probe", "recipe", "centroid", "knn", "masked", "exp4", "as_before", "donor", "hindsight")
-    monkeypatch.setattr(engine, "_PAIRS_A_TURN", 10**9 if table else 0)
     check_cohorts(tmp_path, plan, arms, USERS, notes)
 
 
