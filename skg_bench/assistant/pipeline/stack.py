@@ -61,7 +61,7 @@ class _Phase:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a curator sees."""
+    """View of a curator on the turn and the books."""
 
     portion: OwnRows | None  # None: all rows
     seen: Observation
@@ -252,7 +252,7 @@ class Stack:
     # -------------------------------------------------------------------------------------------- curators
 
     def views(self, seen: Observation, books: Skillbooks) -> list[View | None]:
-        """What each curator sees of the turn and the books; None: no arm of it learns any more. `seen.truth`: of the
+        """Views of each curator on the turn and the books; None: no arm of it learns any more. `seen.truth`: of the
         rows of oracles.
         """
         phase = self._phase(seen.turn)
