@@ -1,7 +1,7 @@
 """Savings by a skillbook: money and waiting beside an arm that sends everything to the language model (K01)."""
 
 from experiments.skg_parameters.verdicts import REFERENCE, seed_means
-from skg_bench.analysis.comparison.assay import NEVER, ORACLE, Assay, Measured, agree, verdict
+from skg_bench.analysis.comparison.assay import NEVER, ORACLE, Assay, Measured, agree, claim_verdict
 from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.analysis.comparison.seeds import SeedRuns
 from skg_bench.analysis.counts.measure import contrast
@@ -41,7 +41,7 @@ def spared(run: SeedRuns, evidence: Evidence) -> list[Finding]:
         fails = shows and (down if sign > 0 else up)
         why = ": it depends on the interval" if made[metric].disputed else ": the seeds disagree" if shows else ""
         neither = f"not shown either way{why}"
-        says, reason = verdict(holds=holds, fails=fails, assay=assay, used_up=used_up, neither=neither)
+        says, reason = claim_verdict(holds=holds, fails=fails, assay=assay, used_up=used_up, neither=neither)
         words = reason or ("it is so" if holds else "it is the other way round")
         text = f"{arm} against the arm without, {what}: {words}."
         measured = Measured.of(made[metric], unit)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.analysis.comparison import contrasts
-from skg_bench.analysis.comparison.assay import NEVER, ORACLE, Assay, Measured, Verdict, agree, verdict
+from skg_bench.analysis.comparison.assay import NEVER, ORACLE, Assay, ClaimVerdict, Measured, agree, claim_verdict
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.comparison.matched import Pair
 from skg_bench.analysis.comparison.seeds import STRIDE, SeedRuns
@@ -39,7 +39,7 @@ class Line:
     p: float  # two-sided, of utility, new requests, corrected over all contrasts
     assay: Assay
     by_seed: tuple[float, ...]  # utility
-    verdict: Verdict
+    verdict: ClaimVerdict
     words: str
 
     @property
@@ -154,7 +154,7 @@ def judged(
     number: bool,
     tests: int,
     used_up: Sequence[str] = (),
-) -> tuple[Verdict, str]:
+) -> tuple[ClaimVerdict, str]:
     """The paper's number is held against another one; a part against its absence, `arm` being the one with it.
 
     `p` is corrected for so many `tests`.
@@ -184,5 +184,5 @@ def judged(
     else:
         words = f"not shown either way; such a run finds {e.detectable(new=True, level=ALPHA / tests):.4f}"
     holds, fails = (worse or small, better) if number else (better, worse or small)
-    says, reason = verdict(holds=holds, fails=fails, assay=assay, used_up=used_up, neither=words)
+    says, reason = claim_verdict(holds=holds, fails=fails, assay=assay, used_up=used_up, neither=words)
     return says, words if reason in ("", words) else f"{words}, but {reason}"

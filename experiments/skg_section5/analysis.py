@@ -23,7 +23,7 @@ from experiments.skg_section5.readings import (
     mass,
     separating,
 )
-from skg_bench.analysis.comparison.assay import Measured, Verdict
+from skg_bench.analysis.comparison.assay import ClaimVerdict, Measured
 from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.app.experiment_report import Report, Table, page
@@ -181,7 +181,7 @@ def findings(corpora: Sequence[Corpus], hits: Hits | None, embedder: str, comman
 
 def _latency(hits: Hits, embedder: str, evidence: Evidence) -> list[Finding]:
     low, middle, high = np.quantile(hits.whole, (0.05, 0.5, 0.95)).tolist()
-    verdict: Verdict = "reproduced" if low <= _HIT_MS <= high else "not reproduced"
+    verdict: ClaimVerdict = "reproduced" if low <= _HIT_MS <= high else "not reproduced"
     than = "as claimed" if verdict == "reproduced" else "less than claimed" if high < _HIT_MS else "more than claimed"
     return [
         Finding(

@@ -17,7 +17,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components
-from skg_bench.assistant.pipeline.decision import Memory, decide
+from skg_bench.assistant.pipeline.decision import Memory, choose_skills
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.errors import UsageError
@@ -93,7 +93,7 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
         text = np.array([i], np.int32)
         near, terms = InBook(pinned, text, books.example), TermsOfBook(words, text, books.example)
         query = Query(1, now, text, words.words[text], now, nobody, near, terms, None)
-        decide(stack, query, books, memory, event)
+        choose_skills(stack, query, books, memory, event)
         taken.append((embedded - begun, time.process_time() - embedded))
     both = 1000.0 * np.array(taken[WARM:])
     return Hits(both[:, 0], both[:, 1])

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from experiments.skg_section5.prior import KIND, kinds
-from skg_bench.analysis.comparison.assay import Verdict
+from skg_bench.analysis.comparison.assay import ClaimVerdict
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.core.grid import Bool
 from skg_bench.study.masses import verdict_at, verdict_of, wilson
@@ -123,7 +123,7 @@ class Mass:
         return wilson(self.surely, self.draws)[0], wilson(self.at_most, self.draws)[1]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ClaimVerdict:
         """Verdict by prior mass; none where the limits hold a cut between two verdicts."""
         return verdict_of(self.surely, self.at_most, self.draws)
 

@@ -22,7 +22,7 @@ _FIRST = ("arm", "difference", "new requests", "verdict", "detectable", "value")
 MATCHED_HEADINGS = (
     "arm", "utility +/-", "wrong hits", "raised", "hit rate", "reference", "right answers +/-", "hit rate +/-",
 )  # fmt: skip
-OF_A_LOG = ("hit_rate", "wrong_lower", "wrong_upper", "rated_share", "rated_ok", "skills", "offers_per_week")
+REPLAY_ARM_COLUMNS = ("hit_rate", "wrong_lower", "wrong_upper", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
 def print_arms(screen: Console, summary: Summary) -> None:
@@ -31,7 +31,7 @@ def print_arms(screen: Console, summary: Summary) -> None:
     names: tuple[str, ...] = (*(summary.telling.terminal or ARM_COLUMNS), *summary.own)
     if summary.log is not None:
         names = tuple(
-            m for m in OF_A_LOG if any(arm_figures[m].mean is not None for arm_figures in summary.arms.values())
+            m for m in REPLAY_ARM_COLUMNS if any(of_arm[m].mean is not None for of_arm in summary.arms.values())
         )
     compared = reference is not None and "utility" in names and len(summary.arms) > 1
     new = named("new requests", summary.telling.noun)

@@ -60,7 +60,7 @@ def load(store: Store, user: str, now: str) -> VersionedBook | None:
         raise UsageError(f"the document of user {user!r} is no skillbook that is read here: {error}") from error
 
 
-def text_of(book: AceBook) -> str:
+def book_text(book: AceBook) -> str:
     """The document of a skillbook, as a store keeps it."""
     return json.dumps(to_dict(book), ensure_ascii=False, separators=(",", ":"))
 
@@ -121,4 +121,4 @@ def _readable(book: AceBook, now: str) -> str:
         from_dict(to_dict(book), book.era, now)
     except UsageError as error:
         raise UsageError(f"the skillbook with this batch could not be read again: {error}") from error
-    return text_of(book)
+    return book_text(book)

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from scipy.stats import binomtest
 
-from skg_bench.analysis.comparison.assay import Verdict
+from skg_bench.analysis.comparison.assay import ClaimVerdict
 
 CUTS = (0.05, 0.9)  # shares of the prior from which on a claim is attainable, and robust
 ENOUGH = 3000  # draws, none of which may hold before a claim is called impossible
 
 
-def verdict_at(share: float) -> Verdict:
+def verdict_at(share: float) -> ClaimVerdict:
     """Verdict on a claim that holds in this share of the prior."""
     return "robust" if share >= CUTS[1] else "attainable" if share >= CUTS[0] else "strained"
 
@@ -21,7 +21,7 @@ def wilson(held: int, draws: int) -> tuple[float, float]:
     return float(between.low), float(between.high)
 
 
-def verdict_of(surely: int, at_most: int, draws: int) -> Verdict:
+def verdict_of(surely: int, at_most: int, draws: int) -> ClaimVerdict:
     """Verdict by the interval from what holds surely to what may hold at most; none where a cut lies in it."""
     if at_most == 0 and draws >= ENOUGH:
         return "impossible"
@@ -52,6 +52,6 @@ class Share:
         return wilson(self.held, self.draws) if self.draws else (0.0, 1.0)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ClaimVerdict:
         """Verdict by prior mass."""
         return verdict_of(self.held, self.held, self.draws) if self.draws else "not testable here"

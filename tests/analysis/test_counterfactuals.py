@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from experiments.counterfactuals.analysis import analyse
-from skg_bench.analysis.comparison.contrasts import MARGINS, contrasts, findings, parting, verdict
+from skg_bench.analysis.comparison.contrasts import MARGINS, contrast_verdict, contrasts, findings, parting
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
@@ -40,7 +40,7 @@ def estimate(mean: float, se: float) -> Estimate:
 def test_a_difference_is_equivalent_to_nothing_only_if_it_is_shown_to_lie_within_the_margin(
     mean: float, se: float, expected: str
 ) -> None:
-    p, outcome = verdict(estimate(mean, se), 0.005)
+    p, outcome = contrast_verdict(estimate(mean, se), 0.005)
     assert outcome == expected
     assert (p < 0.05) == (expected == "equivalent")
 
@@ -50,7 +50,7 @@ def test_chance_alone_is_found_equivalent_at_most_at_the_nominal_rate_at_the_mar
     for _ in range(2000):
         d = rng.normal(0.005, 0.02, 60)
         e = Estimate(d.mean(), 0.0, 59, float(d.std(ddof=1)) / 60**0.5, 59, 60, 0)
-        count += verdict(e, 0.005)[1] == "equivalent"
+        count += contrast_verdict(e, 0.005)[1] == "equivalent"
     assert count / 2000 < 0.065
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.comparison.compare import compare, said
+from skg_bench.analysis.comparison.compare import compare, verdict_words
 from skg_bench.analysis.counts.measure import identical
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report import tables
@@ -28,7 +28,7 @@ def test_table_comparison_and_page_give_one_verdict(run: Run) -> None:
     assert content.learner == "idle"
     assert {d.verdict for d in content.differences["idle"].values()} <= {"identical", "not measured"}
     assert content.differences["idle"]["utility"].verdict == "identical"
-    compared = {row.metric.name: said(row) for row in compare([run]).rows if row.arm == "idle"}
+    compared = {row.metric.name: verdict_words(row) for row in compare([run]).rows if row.arm == "idle"}
     assert compared["utility"] == "identical"
     shown = tables.difference_tables(content, looks(run.arms, "never", run.manifest["compositions"], {}))
     assert [row.verdict for row in shown[0].rows if row.look.arm == "idle"] == ["identical"]
@@ -48,4 +48,4 @@ def test_equal_sums_from_other_turns_are_not_identical(tmp_path: Path) -> None:
 
 def test_a_margin_adds_nothing_to_identical(run: Run) -> None:
     rows = compare([run], margins={"utility": 0.01}).rows
-    assert [said(row) for row in rows if (row.arm, row.metric.name) == ("idle", "utility")] == ["identical"]
+    assert [verdict_words(row) for row in rows if (row.arm, row.metric.name) == ("idle", "utility")] == ["identical"]

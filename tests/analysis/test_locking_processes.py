@@ -18,7 +18,7 @@ from skg_bench.core.store import Store
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.ace.book import AceBook
 from skg_bench.skillbook.skillbook import Operation
-from skg_bench.skillbook.storing import Rule, text_of, update, with_key
+from skg_bench.skillbook.storing import Rule, book_text, update, with_key
 from skg_bench.store.memory import InMemory
 from skg_bench.store.sqlite import SQLite
 
@@ -58,7 +58,7 @@ def stored(jobs: Sequence[Sequence[Operation]]) -> tuple[Store, Learner]:
     """A store in which these jobs were stored one after the other, into an empty skillbook."""
     store = InMemory()
     learner = Learner(AceBook("v2"), ())
-    store.swap("anna", 0, text_of(with_key(learner.book, "first")), "first")
+    store.swap("anna", 0, book_text(with_key(learner.book, "first")), "first")
     book = learner.book
     for nth, operations in enumerate(jobs):
         batch, _ = batch_of(LoggedJob(str(nth), tuple(operations)), book)

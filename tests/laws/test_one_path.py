@@ -52,7 +52,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
     """With a book of its own, in order of skills, and with all three ways to come by similarities."""
     plan = world.plan(USERS, (arm,))
     vectors: I16 = plan.embedder.embed(Relabelled(plan.simulator, plan.seed).messages)  # by the text ids of the run
-    many, rng, checked = decision.decide, np.random.default_rng(0), []
+    many, rng, checked = decision.choose_skills, np.random.default_rng(0), []
 
     def decide(
         stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None

@@ -27,7 +27,7 @@ from skg_bench.analysis.report.chart import (
     tick,
     ticks,
 )
-from skg_bench.analysis.report.figures import Curves
+from skg_bench.analysis.report.page_charts import Curves
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.typeset import marked, typeset, typeset_value
 

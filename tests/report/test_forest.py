@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis.comparison.compare import Comparison, compare
-from skg_bench.analysis.counts.measure import SHOWN
+from skg_bench.analysis.counts.measure import PROVEN
 from skg_bench.analysis.report import forest
 from tests.analysis.synthetic import ARMS, World, make_run
 
@@ -64,7 +64,7 @@ def test_what_is_shown_is_filled_and_the_margin_is_shaded(compared: Comparison) 
     text = forest.forest_svg(compared)
     verdicts = [row.difference.verdict for row in compared.rows if row.metric.name == "utility"]
     marks = panels(text)["utility"][1]
-    assert [mark.get("class") == "shown" for mark in marks] == [verdict in SHOWN for verdict in verdicts]
+    assert [mark.get("class") == "shown" for mark in marks] == [verdict in PROVEN for verdict in verdicts]
     assert text.count('class="margin"') == 1
 
 

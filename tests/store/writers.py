@@ -9,7 +9,7 @@ from typing import Any
 
 from skg_bench.core.store import Store
 from skg_bench.skillbook.ace import from_dict
-from skg_bench.skillbook.storing import load, text_of, update, with_key
+from skg_bench.skillbook.storing import book_text, load, update, with_key
 
 NOW = "2026-01-05T09:00:00+00:00"
 SKILL = "context-00001"
@@ -46,7 +46,7 @@ def remove(skill: str = SKILL) -> dict[str, Any]:
 
 def seed(store: Store, users: Sequence[str]) -> None:
     for user in users:
-        assert store.swap(user, 0, text_of(with_key(from_dict(BOOK, "v2", NOW), "seed")), "seed")
+        assert store.swap(user, 0, book_text(with_key(from_dict(BOOK, "v2", NOW), "seed")), "seed")
 
 
 def helpful(store: Store, user: str) -> int:

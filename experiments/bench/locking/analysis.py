@@ -19,7 +19,7 @@ from experiments.bench.locking.event_time import (
     settings,
 )
 from experiments.bench.locking.processes import WRITERS, Outcome, outcomes
-from skg_bench.analysis.comparison.assay import Measured, verdict
+from skg_bench.analysis.comparison.assay import Measured, claim_verdict
 from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.app.experiment_report import Report, page
 from skg_bench.app.experiments import Experiment
@@ -48,7 +48,8 @@ def _of(made: Sequence[Setting], rule: str, days: int = WEEKLY, *, slow: bool = 
 
 def _nobody_waits(waits: dict[str, Measured], made: Sequence[Setting], evidence: Evidence) -> Finding:
     wait, job = waits["latency_ms"], _seconds(_of(made, "rebase"))
-    says, _ = verdict(holds=wait.high < 10 * job, fails=wait.low > 10 * job, assay=None)  # ms; a hundredth of a job
+    hundredth = 10 * job  # of a job, in ms
+    says, _ = claim_verdict(holds=wait.high < hundredth, fails=wait.low > hundredth, assay=None)
     words = (
         f"A learning job takes {job:.1f} s, and the wait at a purchase differs by {wait.value:.0f} ms from that under "
         f"learning that takes no time; that learning comes later is worth {waits['utility']}."
@@ -70,7 +71,7 @@ def _versions(results: Sequence[Outcome], evidence: Evidence) -> Finding:
         f"stored operations in {' and '.join(dict.fromkeys(each.database for each in safe))}, with {kills} backends "
         "killed."
     )
-    says, _ = verdict(holds=wrong == 0, fails=wrong > 0, assay=None)
+    says, _ = claim_verdict(holds=wrong == 0, fails=wrong > 0, assay=None)
     return Finding("P25", "a version check keeps all that is stored", _share(wrong, stored), says, words, evidence)
 
 
@@ -81,7 +82,7 @@ def _three_tries(made: Sequence[Setting], evidence: Evidence) -> Finding:
         f"Of {jobs:,} jobs of the simulated users, {met} wrote within {MOMENT / 1000:g} s of three other jobs of the "
         "same user, so that three tries could fail: a try takes milliseconds."
     )
-    says, _ = verdict(holds=met == 0, fails=met > jobs / 1000, assay=None)
+    says, _ = claim_verdict(holds=met == 0, fails=met > jobs / 1000, assay=None)
     return Finding("P26", "three tries suffice for one user's jobs", _share(met, jobs), says, words, evidence)
 
 
@@ -92,7 +93,7 @@ def _three_tries_at_once(results: Sequence[Outcome], evidence: Evidence) -> Find
         f"Where {WRITERS} jobs of 8 ms begin at the same moment, {given_up} of {operations:,} operations were given up "
         "after the third try; `rebase` tries on, and gave up none."
     )
-    says, _ = verdict(holds=given_up == 0, fails=given_up > 0, assay=None)
+    says, _ = claim_verdict(holds=given_up == 0, fails=given_up > 0, assay=None)
     claimed = f"three tries suffice for {WRITERS} writers at the same moment"
     return Finding("P26", claimed, _share(given_up, operations), says, words, evidence)
 
@@ -110,7 +111,7 @@ def _blind(made: Sequence[Setting], results: Sequence[Outcome], evidence: Eviden
         f"Blind writes lose, per 1,000 operations, where later answers are given: {shares}. {WRITERS} processes at the "
         f"same moment lost {gone} of {stored:,}. Conflicts come from answers given together.{_worth(setting)}"
     )
-    says, _ = verdict(holds=lost.low > 0, fails=False, assay=None)
+    says, _ = claim_verdict(holds=lost.low > 0, fails=False, assay=None)
     return Finding("P42", "without locks later writes overwrite earlier ones", lost, says, words, evidence)
 
 
@@ -130,7 +131,7 @@ def _nothing_lost(made: Sequence[Setting], evidence: Evidence) -> Finding:
         f"call. {replay.total('misdirected')} operations went to skills that another job had removed, and "
         f"{replay.total('duplicated')} added what another job had added."
     )
-    says, _ = verdict(holds=late.high < 0.001, fails=late.low > 0, assay=None)
+    says, _ = claim_verdict(holds=late.high < 0.001, fails=late.low > 0, assay=None)
     return Finding("P42", "with reload and retry nothing learned is lost", late, says, words, evidence)
 
 

@@ -18,7 +18,7 @@ from skg_bench.core.draws import Purpose, key, normal
 from skg_bench.core.store import Store
 from skg_bench.skillbook.ace.book import AceBook
 from skg_bench.skillbook.skillbook import Operation
-from skg_bench.skillbook.storing import Rule, VersionedBook, load, text_of, update, with_key
+from skg_bench.skillbook.storing import Rule, VersionedBook, book_text, load, update, with_key
 
 NOW = "2026-01-05T09:00:00+00:00"
 MEDIAN, SPREAD = 0.008, 0.5  # s, and of its log: of a learning job; a thousandth of the two model calls in life
@@ -66,7 +66,7 @@ def replay(
     `kill`: address of a server, and seconds from its recovery to the next kill of one of its backends.
     """
     for user, learner in people.items():
-        store.swap(user, 0, text_of(with_key(learner.book, "first")), "first")
+        store.swap(user, 0, book_text(with_key(learner.book, "first")), "first")
     place = (getattr(store, "path", None) or store.address, store.seconds)
     killer: AbstractContextManager[list[int]] = killing(*kill) if kill else nullcontext([])
     with killer as kills:

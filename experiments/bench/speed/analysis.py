@@ -23,7 +23,7 @@ from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.launch import prepare
 from skg_bench.assistant.pipeline.components import components
-from skg_bench.assistant.pipeline.decision import Memory, decide
+from skg_bench.assistant.pipeline.decision import Memory, choose_skills
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.draws import Purpose, draw, key
@@ -173,7 +173,7 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
         text = np.array([i], np.int32)
         near, words = InBook(pinned, text, example), TermsOfBook(silent, text, example)
         query = Query(1, now, text, ones, now, zero, near, words, None)
-        decide(stack, query, books, memory, event)
+        choose_skills(stack, query, books, memory, event)
 
     def numpys(i: int) -> None:
         best = np.maximum.reduceat(matrix @ queries[i], starts) / SCALE**2

@@ -16,7 +16,7 @@ from typing import Any
 from experiments.bench.server import killing
 from skg_bench.core.store import Store, StoreError
 from skg_bench.skillbook.ace.book import AceBook, InsightSkill
-from skg_bench.skillbook.storing import load, text_of, update, with_key
+from skg_bench.skillbook.storing import book_text, load, update, with_key
 
 _SPAWN = multiprocessing.get_context("spawn")
 _NOW = "2026-01-05T09:00:00+00:00"
@@ -70,7 +70,7 @@ def begin(store: Store, names: Sequence[str], writers: int) -> None:
     sections = {"context": tuple(skill.id for skill in skills)}
     book = AceBook("v2", {skill.id: skill for skill in skills}, sections, writers)
     for name in names:
-        store.swap(name, 0, text_of(with_key(book, "first")), "first")
+        store.swap(name, 0, book_text(with_key(book, "first")), "first")
 
 
 def batch(writer: int) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.launch import prepare, start
 from skg_bench.assistant.pipeline.components import components, with_components
-from skg_bench.assistant.pipeline.decision import Memory, decide
+from skg_bench.assistant.pipeline.decision import Memory, choose_skills
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.errors import UsageError
@@ -167,7 +167,7 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
 
     return {
         OWN: lambda i: components(arm).router.route(query(i), books),
-        "skg_bench, message to decision: router, features, score, policy": lambda i: decide(
+        "skg_bench, message to decision: router, features, score, policy": lambda i: choose_skills(
             stack, query(i), books, memory, event
         ),
         "skg_bench, the router of shared skillbooks (FAISS HNSW)": lambda i: indexed.route(query(i), books),

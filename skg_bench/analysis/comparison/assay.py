@@ -14,12 +14,12 @@ from typing import Literal, get_args
 from skg_bench.analysis.statistics.intervals import Estimate
 
 NEVER, ORACLE = "never", "oracle"  # arms of a run whose contrasts are to say something
-Verdict = Literal[
+ClaimVerdict = Literal[
     "reproduced", "not reproduced", "robust", "attainable", "strained", "impossible", "contradictory",
     "not testable here",
 ]  # fmt: skip
-VERDICTS: tuple[str, ...] = get_args(Verdict)
-OPEN: Verdict = "not testable here"
+VERDICTS: tuple[str, ...] = get_args(ClaimVerdict)
+OPEN: ClaimVerdict = "not testable here"
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def _short(m: Measured) -> str:
     return f"{m.value:+.3f} ({f'{m.low:+.3f} to {m.high:+.3f}' if isfinite(m.low) else 'no interval'})"
 
 
-def verdict(
+def claim_verdict(
     *, holds: bool, fails: bool, assay: Assay | None, used_up: Sequence[str] = (), neither: str = "not shown either way"
-) -> tuple[Verdict, str]:
+) -> tuple[ClaimVerdict, str]:
     """Verdict of a claim which a run measures, and of "not testable here" the reason that remains, else nothing.
 
     `holds`: it is shown to be true; `fails`: it is shown to be false; neither: `neither` says why, as that nothing was

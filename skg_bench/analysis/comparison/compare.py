@@ -15,7 +15,7 @@ from skg_bench.analysis.comparison.align import align
 from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS
 from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Matched
 from skg_bench.analysis.comparison.seeds import by_configuration, labels
-from skg_bench.analysis.comparison.tested_arms import SEED, Flipped, TestedArm, tested_arms
+from skg_bench.analysis.comparison.tested_arms import BOOTSTRAP_SEED, Flipped, TestedArm, tested_arms
 from skg_bench.analysis.counts.break_even import BreakEven
 from skg_bench.analysis.counts.columns import Words
 from skg_bench.analysis.counts.measure import (
@@ -41,7 +41,9 @@ from skg_bench.runfolder.telling import telling_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SHOWN = ("utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms")
+COMPARED_METRICS = (
+    "utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms",
+)  # fmt: skip
 HEADINGS = (
     "arm", "metric", "value", "reference", "difference", "these requests", "bootstrap", "new requests", "detectable",
     "p ({correction})", "users +/=/-", "verdict",
@@ -183,7 +185,7 @@ def _rows(
     """Rows by arm, then by metric; the same resamples for all of them."""
     if not tested:
         return ()
-    boot = cluster_bootstrap(np.stack([pair.each[name] for pair in tested for name in shown], axis=1), SEED)
+    boot = cluster_bootstrap(np.stack([pair.each[name] for pair in tested for name in shown], axis=1), BOOTSTRAP_SEED)
     low, high = (end.reshape(len(tested), len(shown)) for end in boot)
     rows: dict[tuple[str, str], ComparisonRow] = {}
     for column, metric in enumerate(shown.values()):
@@ -227,7 +229,7 @@ def _record(row: ComparisonRow) -> dict[str, Any]:
         "low_bootstrap": row.bootstrap[0], "high_bootstrap": row.bootstrap[1], "detectable": d.mde_new,
         "detectable_rise": d.mde_rise, "detectable_fall": d.mde_fall,
         "p": d.p_adjusted, "shrunken": d.shrunken, "intents": d.estimate.intents,
-        "wins": row.wins, "ties": row.ties, "losses": row.losses, "verdict": said(row),
+        "wins": row.wins, "ties": row.ties, "losses": row.losses, "verdict": verdict_words(row),
     }  # fmt: skip
 
 
@@ -240,7 +242,7 @@ def headings(comparison: Comparison) -> list[str]:
 def cells(comparison: Comparison, names: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """The table as text under HEADINGS, for these metrics (by default the main ones) and those with a margin."""
     table: list[tuple[str, ...]] = []
-    names = names or (*SHOWN, *comparison.own)
+    names = names or (*COMPARED_METRICS, *comparison.own)
     for row in comparison.rows:
         if row.metric.name in names or row.margin is not None:
             unit, d = row.metric.unit, row.difference
@@ -253,7 +255,7 @@ def cells(comparison: Comparison, names: Sequence[str] = ()) -> list[tuple[str, 
                 ),
                 bare(rise_or_fall(d.mde_rise, d.mde_fall, unit)),
                 "-" if d.p_adjusted != d.p_adjusted else f"{d.p_adjusted:.3f}",
-                f"{row.wins}/{row.ties}/{row.losses}", said(row),
+                f"{row.wins}/{row.ties}/{row.losses}", verdict_words(row),
             ))  # fmt: skip
     return table
 
@@ -296,7 +298,7 @@ def carried(row: ComparisonRow) -> str:
     return text
 
 
-def said(row: ComparisonRow) -> str:
+def verdict_words(row: ComparisonRow) -> str:
     """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is."""
     d = row.difference
     if d.verdict in ("identical", "equal for every user", "withheld", "not testable here"):

@@ -16,7 +16,7 @@ from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
 from skg_bench.runfolder.run import RunTables
 
 KINDS = ("nothing by construction", "control", "effect")
-Verdict = Literal["equivalent", "not equivalent", "inconclusive"]
+ContrastVerdict = Literal["equivalent", "not equivalent", "inconclusive"]
 MARGINS = {"utility": 0.005, "hit_rate": 0.005}  # one right answer in two hundred requests; half a point of hits
 
 
@@ -40,7 +40,7 @@ class ContrastResult:
     margin: float
     estimate: Estimate
     p: float  # of "the means differ by the margin or more", new requests
-    verdict: Verdict
+    verdict: ContrastVerdict
     largest: Estimate | None  # of `bound` against the reference; None: there is no such arm
 
 
@@ -63,7 +63,9 @@ def findings(run: RunTables) -> list[ContrastResult]:
             estimate, largest = contrast([shown[name]], arm, reference, requests)[name], None
             if pair.bound is not None:
                 largest = contrast([shown[name]], by_arm[pair.bound][since[pair]], reference, requests)[name]
-            rows.append(ContrastResult(pair, shown[name], margin, estimate, *verdict(estimate, margin), largest))
+            rows.append(
+                ContrastResult(pair, shown[name], margin, estimate, *contrast_verdict(estimate, margin), largest)
+            )
     return rows
 
 
@@ -73,7 +75,7 @@ def parting(run: RunTables, pair: Contrast) -> int:
     return min((int(fork.partition("@")[2]) for fork in forks), default=0)
 
 
-def verdict(estimate: Estimate, margin: float) -> tuple[float, Verdict]:
+def contrast_verdict(estimate: Estimate, margin: float) -> tuple[float, ContrastVerdict]:
     """p-value of "they differ by the margin or more", and what is shown about new requests, one-sided at 5 % each.
 
     *Equivalent*: the difference lies within the margin. *Not equivalent*: it lies beyond.

@@ -14,7 +14,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from skg_bench.analysis.comparison.assay import VERDICTS, Assay, Measured, Verdict
+from skg_bench.analysis.comparison.assay import VERDICTS, Assay, ClaimVerdict, Measured
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.shapes import shaped
@@ -93,7 +93,7 @@ class Finding:
     id: str
     claimed: str  # the figure, or the statement, that was tested
     measured: Measured | str  # a text where no figure can be given
-    verdict: Verdict
+    verdict: ClaimVerdict
     words: str  # one sentence; of "not testable here": the reason
     evidence: Evidence
     assay: Assay | None = None  # of a difference between arms: where the reference lies

@@ -138,14 +138,14 @@ def _pick(flipped: Flips, n: int) -> I64:
     return np.array([index for index, _ in zip(turns, range(n), strict=False)], np.int64)
 
 
-Told = dict[tuple[int, int], dict[str, Any]]
+ToldTurns = dict[tuple[int, int], dict[str, Any]]
 
 
-def _told(arm: Done, users: Sequence[int]) -> Told:
+def _told(arm: Done, users: Sequence[int]) -> ToldTurns:
     return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, TOLD_COLUMNS, users).to_pylist()}
 
 
-def _answered(arm: Done, turns: Told, key: tuple[int, int]) -> str:
+def _answered(arm: Done, turns: ToldTurns, key: tuple[int, int]) -> str:
     turn = turns[key]
     if turn["serving"] == "llm":
         return "the LLM"

@@ -32,7 +32,7 @@ from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.runfolder.run import RunTables
 
 LEVELS = 128
-RESAMPLES = 2000
+MATCHED_RESAMPLES = 2000
 MATCHED = ("hit_rate", "correct", "utility")  # by the names of `metrics`
 HIT_COLUMNS = ("fallback_to_llm", "skill_score", *LOSS_COLUMNS)
 
@@ -186,7 +186,7 @@ class _Resampled:
     @classmethod
     def of(cls, source: Ladder, figures: list[str], seed: int) -> "_Resampled":
         values = np.concatenate([source.wrong, *(source.figures[name] for name in figures)], axis=1)
-        means = np.vstack([values.mean(axis=0), resampled_means(values, seed, RESAMPLES)])
+        means = np.vstack([values.mean(axis=0), resampled_means(values, seed, MATCHED_RESAMPLES)])
         wrong, *rest = np.split(means, 1 + len(figures), axis=1)
         return cls(wrong, dict(zip(figures, rest, strict=True)))
 

@@ -17,7 +17,7 @@ from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import RunTables
 
-SEED = 0  # of the bootstrap
+BOOTSTRAP_SEED = 0  # of the bootstrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _matches(
         return (), (why,)
     base = ladder(*served[reference])
     matches = [
-        matched(label, ladder(*served[key]), base, SEED)
+        matched(label, ladder(*served[key]), base, BOOTSTRAP_SEED)
         for key, label in arms.items()
         if key != reference and label not in (*idle, *unscored)
     ]

@@ -17,7 +17,7 @@ Verdict = Literal[
     "better", "worse", "higher", "lower", "identical", "equal for every user", "inconclusive",
     "depends on the interval", "withheld", "not measured", "not testable here",
 ]  # fmt: skip
-SHOWN: tuple[Verdict, ...] = ("better", "worse", "higher", "lower")  # verdicts that a difference is there
+PROVEN: tuple[Verdict, ...] = ("better", "worse", "higher", "lower")  # verdicts that a difference is there
 CORRECTIONS: Mapping[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": bh, "by": by}
 
 

@@ -15,14 +15,13 @@ import pyarrow as pa
 from skg_bench.analysis.counts.columns import Words, coded, column, says, seconds
 from skg_bench.analysis.counts.outcomes import outcome_columns, outcome_counts, told_counts
 from skg_bench.analysis.statistics.intervals import Cells, sums
+from skg_bench.core.calendar import EPOCH, WEEK
 from skg_bench.core.domain import domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.runfolder.run import RunTables
 from skg_bench.runfolder.telling import telling_of
 
-MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
-WEEK = 7 * 24 * 3600
 CEILINGS = (1, 2, 3)
 UNCALLED = ("stored", "procedure", "silent")  # servings for which no LLM is called
 EVENT_COLUMNS = ("time", "message", "intent", "request_type", "used_up", "answerable")
@@ -167,7 +166,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
     intent, intents = coded(table["intent"])
     kind, _ = coded(table["request_type"])
     time = seconds(table, "time")
-    week = (time - MONDAY) // WEEK
+    week = (time - EPOCH) // WEEK
     weeks = max(int(run.manifest["weeks"]), int(week.max()) + 1)
     about = np.where(intent >= 0, intent.astype(np.int64), text.astype(np.int64) + len(intents))
     width = len(intents) + len(messages)
@@ -312,7 +311,7 @@ def _said(run: RunTables, arm: str, requests: LoggedEvents, kind: str, *levels: 
     table = run.feedback(arm, ["known_at", "kind", "value"])
     table = table.filter(pa.array(says(table["kind"], kind)))
     at = _rows_of(table, requests)
-    known = (at >= 0) & (seconds(table, "known_at") < MONDAY + requests.weeks * WEEK)
+    known = (at >= 0) & (seconds(table, "known_at") < EPOCH + requests.weeks * WEEK)
     ok = known & says(table["value"], *levels)
     return sums(at[known], len(requests)), sums(at[ok], len(requests)), int(((at >= 0) & ~known).sum())
 

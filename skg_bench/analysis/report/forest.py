@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from skg_bench.analysis.comparison.compare import Comparison, ComparisonRow
-from skg_bench.analysis.counts.measure import SHOWN
+from skg_bench.analysis.counts.measure import PROVEN
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.picture import STYLE
@@ -85,7 +85,7 @@ def _mark(row: ComparisonRow, x: Callable[[float], float], y: float) -> str:
     e = row.difference.estimate
     if e.mean != e.mean:
         return ""
-    out = ['<g class="shown">' if row.difference.verdict in SHOWN else "<g>"]
+    out = ['<g class="shown">' if row.difference.verdict in PROVEN else "<g>"]
     for css, new in (("new", True), ("these", False)):
         low, high = e.interval(new=new)
         if low == low:

@@ -38,7 +38,7 @@ WORDS = {
     "score.",
     "Propensity": "Probability with which the policy makes the choice it made.",
 }
-OF_A_LOG = {
+REPLAY_WORDS = {
     "Truth": "Whether an answer was right, which no log says; no arm sees the intents that it may name.",
     "Not known": "The log does not say it, and nothing is guessed in its place.",
     "Pseudo-user": "Dialogues dealt to one name by key, where a log has no persons.",
@@ -52,7 +52,7 @@ def entries(summary: Summary) -> list[tuple[str, str]]:
         for name, about in summary.metrics.items()
         if summary.log is None or any(arm.get(name, NO_FIGURE).mean is not None for arm in summary.arms.values())
     ]
-    words = WORDS if summary.log is None else WORDS | OF_A_LOG
+    words = WORDS if summary.log is None else WORDS | REPLAY_WORDS
     telling = summary.telling
     words = words | {word.term: word.says for word in telling.glossary}
     words = {

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.claimed_proofs import claimed_proofs
 from skg_bench.analysis.comparison.companion_runs import companion_runs
-from skg_bench.analysis.report import chart, figures, heads, logged, tables, verdict
+from skg_bench.analysis.report import chart, heads, logged, page_charts, tables, verdict
 from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
@@ -47,10 +47,11 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     compositions = run.manifest.get("compositions") or {}
     all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]
-    curves = figures.Curves.read(run.table("curves.csv"), content.users)
-    small = figures.weekly_charts(curves, all_looks, content)
-    effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content.reference)
-    offers = figures.offers(content, all_looks, content.reference)
+    curves = page_charts.Curves.read(run.table("curves.csv"), content.users)
+    small = page_charts.weekly_charts(curves, all_looks, content)
+    effect = page_charts.learning(curves, all_looks)
+    price = page_charts.sensitivity(content, all_looks, content.reference)
+    offers = page_charts.offers(content, all_looks, content.reference)
     headings, rows = tables.levels(content, all_looks)
     proven = proof(companion_runs(run, beside), run, all_looks)
     over_turns = proven.over.chart if proven.over and proven.over.drawing and not proven.over.looks else None
@@ -77,7 +78,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         reference=content.reference,
         looks=all_looks,
         undrawn=_undrawn(all_looks, content.reference),
-        least=figures.users_for_a_mean(content.users),
+        least=page_charts.users_for_a_mean(content.users),
         presets=_presets(all_looks, main_arms),
         figures=[(c, _svg(c, main_arms)) for c in small],
         effect=(effect, _svg(effect, main_arms)) if effect else None,
@@ -108,7 +109,9 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         people=people[arm],
         people_of_others={other: rows for other, rows in people.items() if other != arm},
         asked=users is not None,
-        packed=_safe(figures.packed([c for c in (*small, effect, price, offers, over_turns, *offered_charts) if c])),
+        packed=_safe(
+            page_charts.packed([c for c in (*small, effect, price, offers, over_turns, *offered_charts) if c])
+        ),
         settings=_safe(_settings(run, compositions, content)),
         timelines=_timelines(run, arm, people[arm], cap),
         facts=_facts(run, content),

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.report import chart, figures
+from skg_bench.analysis.report import chart, page_charts
 from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.sentences import without_markup
 from skg_bench.core.errors import UsageError
@@ -50,8 +50,8 @@ def picture_svg(run: Run, arms: Sequence[str] | None = None) -> str:
     if unknown := [arm for arm in arms or () if arm not in run.arms]:
         raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")
     shown_arms = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
-    curves = figures.Curves.read(run.table("curves.csv"), content.users)
-    weekly = {c.id: c for c in figures.weekly_charts(curves, all_looks, content)}
+    curves = page_charts.Curves.read(run.table("curves.csv"), content.users)
+    weekly = {c.id: c for c in page_charts.weekly_charts(curves, all_looks, content)}
     wanted = content.telling.picture or PICTURE_PANELS
     panels = [weekly[f"f-{metric}"] for metric in wanted if f"f-{metric}" in weekly]
     return side_by_side(panels, all_looks, shown_arms)

@@ -16,7 +16,7 @@ from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.addresses import flips_link
 from skg_bench.analysis.report.arm_looks import Look, looks
 from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, chart_svg
-from skg_bench.analysis.report.figures import users_for_a_mean
+from skg_bench.analysis.report.page_charts import users_for_a_mean
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.tables import Cell, Scale, forest, p_value_text
 from skg_bench.analysis.report.typeset import typeset_interval, typeset_value

@@ -16,7 +16,7 @@ LEVEL_METRICS = (
     "utility", "hit_rate", "err_per_hit", "right_per_hit", "pays_from", "err_per_request", "rated_ok", "skills",
     "offers_per_week", "calls_saved", "cost_saved_usd",
 )  # fmt: skip
-OF_A_LOG = ("hit_rate", "same_answer", "other_answer", "other_intent", "wrong_lower", "wrong_upper", "rated_share",
+REPLAY_LEVELS = ("hit_rate", "same_answer", "other_answer", "other_intent", "wrong_lower", "wrong_upper", "rated_share",
             "rated_ok", "skills", "offers_per_week", "calls_saved", "cost_saved_usd")  # fmt: skip
 LONG_LABEL = {"utility": "Utility per request"}
 VERDICT_TONES = {"better": "good", "worse": "bad", "higher": "plain", "lower": "plain"}
@@ -88,7 +88,7 @@ def levels(summary: Summary, looks: Sequence[Look]) -> tuple[list[str], list[Lev
     if summary.telling.table:
         wanted = summary.telling.table
     elif summary.log is not None:
-        wanted = [m for m in OF_A_LOG if any(_mean(arms[look.arm].get(m)) > float("-inf") for look in looks)]
+        wanted = [m for m in REPLAY_LEVELS if any(_mean(arms[look.arm].get(m)) > float("-inf") for look in looks)]
     wanted = [*wanted, *summary.own]
     listed = [m for m in wanted if any(m in arms[look.arm] for look in looks) and m in metrics]
     order = sorted(looks, key=lambda look: -_mean(arms[look.arm].get("utility")))

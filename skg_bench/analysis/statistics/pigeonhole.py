@@ -12,7 +12,7 @@ import numpy as np
 from skg_bench.core.draws import Purpose, fold, key, uniform
 from skg_bench.core.grid import F64, I64
 
-RESAMPLES, SEED = 1000, 0
+TWO_WAY_RESAMPLES, TWO_WAY_SEED = 1000, 0
 _BITS, _BLOCK = 30, 1 << 22  # of a score as a whole number; numbers held at a time
 _BELOW = np.cumsum([exp(-1.0) / factorial(k) for k in range(20)])  # of a Poisson number of mean 1: at most k
 
@@ -29,9 +29,9 @@ def pigeonhole(user: I64, intent: I64, score: F64, tail: float) -> tuple[float, 
     _, exponent = np.frexp(np.abs(score).max())
     unit = np.ldexp(1.0, int(exponent) - min(_BITS, 50 - int(some.sum()).bit_length()))
     table = csr_array((np.rint(score[some] / unit), (rows, columns)), shape=(len(users), len(intents)))
-    sums, step = np.empty(RESAMPLES), max(_BLOCK // (len(users) + len(intents)), 1)
-    for start in range(0, RESAMPLES, step):
-        number = np.arange(start, min(start + step, RESAMPLES))
+    sums, step = np.empty(TWO_WAY_RESAMPLES), max(_BLOCK // (len(users) + len(intents)), 1)
+    for start in range(0, TWO_WAY_RESAMPLES, step):
+        number = np.arange(start, min(start + step, TWO_WAY_RESAMPLES))
         by_intent = (table.T @ _counts(0, number, len(users)).T).T
         sums[start : start + len(number)] = (by_intent * _counts(1, number, len(intents))).sum(axis=1)
     low, high = np.quantile(sums, [tail, 1.0 - tail]) * unit
@@ -40,5 +40,5 @@ def pigeonhole(user: I64, intent: I64, score: F64, tail: float) -> tuple[float, 
 
 def _counts(side: int, number: I64, width: int) -> F64:
     """How often each row counts in the resamples `number` `[b]`, `[b, width]`."""
-    each = fold(fold(key(SEED, number), int(Purpose.RESAMPLE)), side)
+    each = fold(fold(key(TWO_WAY_SEED, number), int(Purpose.RESAMPLE)), side)
     return np.searchsorted(_BELOW, uniform(fold(each[:, None], np.arange(width))), side="right").astype(np.float64)

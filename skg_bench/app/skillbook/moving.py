@@ -16,7 +16,7 @@ from skg_bench.core.store import StoreError
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.ace.book import AceBook
 from skg_bench.skillbook.conversion import to_ace
-from skg_bench.skillbook.storing import load, text_of, with_key
+from skg_bench.skillbook.storing import book_text, load, with_key
 
 
 def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
@@ -71,7 +71,7 @@ def pull(folder: Path, address: str, users: Sequence[str]) -> None:
 
 def _pushed(stored: StoredBooks, user: str, book: AceBook, key: str) -> bool:
     """Was it stored now? Its key tells that it was before, whatever was learned since."""
-    if stored.store.swap(user, 0, text_of(with_key(book, key)), key):
+    if stored.store.swap(user, 0, book_text(with_key(book, key)), key):
         return True
     kept = load(stored.store, user, files.now())
     if kept is None or key not in kept.book.batches:

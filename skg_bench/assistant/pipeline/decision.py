@@ -35,7 +35,7 @@ class ServingChoice:
     places: I32 | None = None  # [B] how many places the shortlist of a row has; None: all the same
 
 
-def decide(
+def choose_skills(
     stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None
 ) -> ServingChoice:
     """Decides on messages: route, describe, score, choose; `event` `[B]` is the key of the draw, `texts` is for

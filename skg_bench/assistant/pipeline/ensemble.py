@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.assistant.pipeline.applying import apply_batch
 from skg_bench.assistant.pipeline.cause import causes
 from skg_bench.assistant.pipeline.components import components
-from skg_bench.assistant.pipeline.decision import ServingChoice, decide
+from skg_bench.assistant.pipeline.decision import ServingChoice, choose_skills
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.in_time import InTime, jobs_left
 from skg_bench.assistant.pipeline.own_rows import OwnRows
@@ -83,7 +83,7 @@ class Pipelines:
             InBook(query.store.similarity, query.text, books.example),
             TermsOfBook(vocabulary, query.text, books.example), truth, query.local, query.texts.contents,
         )  # fmt: skip
-        choice = decide(state.stack, seen, books, state.memory(), query.event, texts=query.texts)
+        choice = choose_skills(state.stack, seen, books, state.memory(), query.event, texts=query.texts)
         state.decided = Decided(seen, books, choice, truth)
         return state, self._served(state, choice, query)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.analysis.comparison.assay import Assay, Measured, agree, verdict
+from skg_bench.analysis.comparison.assay import Assay, Measured, agree, claim_verdict
 from skg_bench.analysis.comparison.claims import CLAIM_KINDS, Claim, claim_lines, claims, markers
 from skg_bench.analysis.comparison.findings import Evidence, Finding, findings_by_id, write_findings
 from skg_bench.app.claim_inputs import refusals
@@ -153,14 +153,14 @@ def test_evidence_names_the_runs_seeds_and_what_was_not_committed(tmp_path: Path
 
 
 def test_what_is_shown_neither_way_is_not_testable_here_and_the_reason_is_said() -> None:
-    assert verdict(holds=True, fails=False, assay=None) == ("reproduced", "")
-    assert verdict(holds=False, fails=True, assay=None) == ("not reproduced", "")
-    assert verdict(holds=False, fails=False, assay=None, neither="too few") == ("not testable here", "too few")
+    assert claim_verdict(holds=True, fails=False, assay=None) == ("reproduced", "")
+    assert claim_verdict(holds=False, fails=True, assay=None) == ("not reproduced", "")
+    assert claim_verdict(holds=False, fails=False, assay=None, neither="too few") == ("not testable here", "too few")
 
 
 def test_a_claim_is_not_testable_where_the_corpus_was_used_up() -> None:
     for holds in (True, False):
-        says, reason = verdict(holds=holds, fails=not holds, assay=None, used_up=["7 % drawn before"])
+        says, reason = claim_verdict(holds=holds, fails=not holds, assay=None, used_up=["7 % drawn before"])
         assert (says, reason) == ("not testable here", "the corpus was used up: 7 % drawn before")
 
 
@@ -177,7 +177,7 @@ def test_a_contrast_speaks_either_way_only_between_never_and_an_oracle(
     holds: bool, ahead: Measured | None, room: Measured, speaks: bool
 ) -> None:
     assay = Assay(ahead, room)
-    says, reason = verdict(holds=holds, fails=not holds, assay=assay)
+    says, reason = claim_verdict(holds=holds, fails=not holds, assay=assay)
     assert (says == "not testable here") == (not speaks)
     assert bool(reason) == bool(assay.gap) == (not speaks)
 

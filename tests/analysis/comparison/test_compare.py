@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.comparison.compare import cells, compare, headings, said
+from skg_bench.analysis.comparison.compare import cells, compare, headings, verdict_words
 from skg_bench.core.errors import UsageError
 from tests.analysis.synthetic import ARMS, World, make_run
 from tests.runs import rewritten, save
@@ -43,7 +43,7 @@ def test_arms_of_two_runs_are_paired_user_by_user(tmp_path: Path) -> None:
     again = rows["second:skg", "utility"].difference
     assert (again.estimate.mean, again.estimate.se_new) == (0.0, 0.0)
     assert again.verdict == "identical"
-    assert said(next(row for row in comparison.rows if row.difference is again)) == "identical"
+    assert verdict_words(next(row for row in comparison.rows if row.difference is again)) == "identical"
     assert rows["second:better", "correct"].difference.verdict == "better"
     assert rows["second:better", "correct"].reference_mean == rows["second:skg", "correct"].mean
 
@@ -162,8 +162,8 @@ def test_equivalence_is_said_only_within_a_margin(tmp_path: Path) -> None:
     estimate = wide.difference.estimate
     assert wide.equivalent is not None
     assert wide.equivalent >= estimate.equivalence(0.05) > 0
-    assert said(wide).endswith("equal within 5.0 pp")
-    assert "equal" not in said(narrow)
+    assert verdict_words(wide).endswith("equal within 5.0 pp")
+    assert "equal" not in verdict_words(narrow)
     assert none.equivalent is None
     for bootstrap, words in (
         ((-0.01, 0.049), "equal within 5.0 pp"),  # they disagree on 0, and none reaches the margin
@@ -171,9 +171,9 @@ def test_equivalence_is_said_only_within_a_margin(tmp_path: Path) -> None:
     ):
         disputed = replace(estimate, bootstrap=bootstrap)
         difference = replace(wide.difference, estimate=disputed, verdict="depends on the interval")
-        assert said(replace(wide, difference=difference)) == words
+        assert verdict_words(replace(wide, difference=difference)) == words
     far = replace(wide.difference, estimate=replace(estimate, bootstrap=(-0.06, -0.001)))
-    assert "equal" not in said(replace(wide, difference=far))  # of three intervals one leaves the margin
+    assert "equal" not in verdict_words(replace(wide, difference=far))  # of three intervals one leaves the margin
 
 
 def test_the_bootstrap_agrees_with_students_interval(tmp_path: Path) -> None:

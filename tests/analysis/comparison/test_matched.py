@@ -9,7 +9,16 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.comparison.compare import compare
-from skg_bench.analysis.comparison.matched import LEVELS, RESAMPLES, Fallbacks, Ladder, Matched, hits, ladder, matched
+from skg_bench.analysis.comparison.matched import (
+    LEVELS,
+    MATCHED_RESAMPLES,
+    Fallbacks,
+    Ladder,
+    Matched,
+    hits,
+    ladder,
+    matched,
+)
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.analysis.statistics.inference import percentile, resampled_means
@@ -199,7 +208,7 @@ def test_at_equal_errors_the_interval_is_that_of_the_resampled_difference(run: R
     base = climb(run, "skg", events(run))
     better = replace(base, figures={**base.figures, "utility": base.figures["utility"] + base.figures["hit_rate"]})
     pair = matched("better", better, base, 0).figures["utility"]
-    means = resampled_means(base.figures["hit_rate"][:, :1], 0, RESAMPLES)
+    means = resampled_means(base.figures["hit_rate"][:, :1], 0, MATCHED_RESAMPLES)
     low, high = (float(percentile(means, p)[0]) for p in (0.025, 0.975))
     assert pair.difference == pytest.approx(base.figures["hit_rate"][:, 0].mean())
     assert (pair.low, pair.high) == pytest.approx((low, high), abs=1e-12)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skg_bench.analysis.counts.measure import SHOWN, Difference, _verdict, differences
+from skg_bench.analysis.counts.measure import PROVEN, Difference, _verdict, differences
 from skg_bench.analysis.counts.metrics import Better, Metric
 from skg_bench.analysis.statistics.intervals import Estimate
 
@@ -59,7 +59,7 @@ def test_a_verdict_among_several_arms_comes_in_four_of_five_runs_at_the_size_tha
     assert size > _tested([0.0])[0].mde_new
     assert np.mean([table[0].verdict == "better" for table in tables]) == pytest.approx(0.8, abs=0.06)
     if correction == "holm":
-        assert np.mean([any(d.verdict in SHOWN for d in table[1:]) for table in tables]) < 0.08
+        assert np.mean([any(d.verdict in PROVEN for d in table[1:]) for table in tables]) < 0.08
 
 
 def test_a_difference_holds_the_p_values_and_detectable_effects_of_both_kinds_of_requests() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.comparison.compare import compare, said
+from skg_bench.analysis.comparison.compare import compare, verdict_words
 from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.analysis.report.verdict import words
 from skg_bench.analysis.summary.saturation import saturation
@@ -85,7 +85,7 @@ def test_compare_has_no_verdict_on_utility_where_the_corpus_was_used_up_and_says
     run = harmful(tmp_path, used_up=used_up)
     compared = compare([run], margins={"utility": 5.0})
     row = next(row for row in compared.rows if (row.arm, row.metric.name) == ("skg", "utility"))
-    assert said(row) == ("not testable here" if used_up else "worse, yet equal within 5.000")
+    assert verdict_words(row) == ("not testable here" if used_up else "worse, yet equal within 5.000")
     assert list(compared.gaps) == [f"no verdict on utility: {reason}" for reason in saturation(events(run)).reasons]
     assert bool(compared.gaps) is used_up
 

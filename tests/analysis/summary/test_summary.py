@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.counts.measure import SHOWN
+from skg_bench.analysis.counts.measure import PROVEN
 from skg_bench.analysis.statistics.intervals import LEAST_INTENTS
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.errors import UsageError
@@ -115,7 +115,7 @@ def test_differences_are_corrected_for_the_arms_of_the_table(figures: dict[str, 
         expected = [min(1.0, 2 * low), max(min(1.0, 2 * low), high)]
         assert sorted(d["p_holm"] for d in pair) == pytest.approx(expected)
         for d in pair:
-            assert (d["verdict"] in SHOWN) == d["significant"]
+            assert (d["verdict"] in PROVEN) == d["significant"]
             exaggerates = d["significant"] and abs(d["mean"]) < d["mde_new"]
             assert (d["shrunken"] is not None) == exaggerates
 

@@ -61,7 +61,7 @@ def run(made: Any, out: Path, cohort: int = 256, workers: int = 1) -> Run:
 def everyones_scores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The scorer at each turn of the runs that follow."""
     seen: list[Any] = []
-    decide = decision.decide
+    decide = decision.choose_skills
 
     def noting(stack: Any, query: Any, books: Any, memory: Any, event: Any, **more: Any) -> Any:
         seen.append(memory.scorer)
