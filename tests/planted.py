@@ -57,7 +57,7 @@ DEFECTS = (
            "if False:", "engine/test_execute.py::test_a_finished_run_is_left_alone"),
     Defect("the last feedback row of a turn is dropped", "engine/logbook.py", "row, f = feedback.row, feedback",
            "f = feedback.rows(np.arange(len(feedback.row)) < len(feedback.row) - 1); row = f.row",
-           "laws/test_time.py"),
+           "engine/test_logbook.py::test_each_row_of_feedback_of_a_turn_is_in_the_log"),
     Defect("similarity is not rounded to the grid", "core/grid.py", "return snap(share, out=share)", "return share",
            "core/test_grid.py router/test_routers.py"),
     Defect("vectors are cut, not rounded", "core/grid.py", "np.rint(rows / norm[:, None] * SCALE)",

@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skg_bench.core.feedback import RATING, Feedback
+from skg_bench.engine.cohort import Setting
+from skg_bench.engine.logbook import Logbook
 from skg_bench.runfolder.encoding import encoded
 from tests.laws import world
 
@@ -50,3 +53,18 @@ def test_a_dictionary_has_each_word_once_and_codes_keep_their_words(words: list[
     assert column.to_pylist() == [None if code < 0 else words[code] for code in codes]
     distinct = column.dictionary.to_pylist()
     assert len(set(distinct)) == len(distinct)
+
+
+def test_each_row_of_feedback_of_a_turn_is_in_the_log() -> None:
+    plan = world.plan(2, ("skg",))
+    labels = Setting(plan.seed, plan.simulator, lambda: pytest.fail("nothing is routed"), plan.weeks).labels(())
+    users, skill = np.array([9, 5], np.int32), np.array([3, -1], np.int32)
+    book = Logbook.empty("skg", 0, users, np.array([2, 2], np.int32), top_k=1, labels=labels)
+    some = Feedback(np.arange(2), np.full(2, RATING, np.int32), np.array([2, 0], np.int32), np.array([0, 60]))
+    for turn in (0, 1):
+        book.feedback(turn, some, np.array([100, 200]) + turn, skill)
+    rows = book.table("feedback").sort_by([("user", "ascending"), ("turn", "ascending")]).to_pylist()
+    assert [(row["user"], row["turn"], row["value"], row["skill"]) for row in rows] == [
+        (5, 0, "ok", -1), (5, 1, "ok", -1), (9, 0, "miss", 3), (9, 1, "miss", 3),
+    ]  # fmt: skip
+    assert [(row["known_at"] - row["time"]).total_seconds() for row in rows] == [60, 60, 0, 0]
