@@ -65,7 +65,9 @@ def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Quer
     kind = rng.integers(-1, 9, users).astype(np.int32)
     query = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32), books)
     return replace(
-        query, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_)), contents=samples.TEXTS.contents
+        query,
+        truth=TurnTruth(quality, kind, np.zeros(users, np.bool_), np.zeros((users, 0))),
+        contents=samples.TEXTS.contents,
     ), books
 
 
@@ -192,7 +194,7 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
         query.time, 9, query.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
         (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_), samples.TEXTS,
         query.truth if curator.sees_truth else None, np.zeros((B, 10), np.int32),
-        np.where(hit, 0, -1).astype(np.int32)[:, None],
+        np.where(hit, 0, -1).astype(np.int32)[:, None], np.zeros(B, np.bool_),
     )  # fmt: skip
     state = curator.start(B)
     check_state(state, B, curator)
@@ -201,7 +203,8 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     assert not asks[hit].any()
     offer = np.where(asks, np.arange(B) % 3, -1).astype(np.int32)
     name = np.where((offer == 0) | (offer == 1), np.arange(B), -1).astype(np.int32)
-    later, batch = curator.curate(seen, Reaction(offer, name), KnownFeedback(*np.zeros((5, 0), np.int32)), books, state)
+    reaction = Reaction(offer, name, name)
+    later, batch = curator.curate(seen, reaction, KnownFeedback(*np.zeros((5, 0), np.int32)), books, state)
     check_state(later, B, curator)
     for f in fields(Batch):
         assert getattr(batch, f.name).dtype == (np.uint64 if f.name == "content" else np.int32), f.name

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skg_bench.core.assistant import Experience, Message, Reply
+from skg_bench.core.assistant import Experience, GivenAgain, Message, Reply
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
@@ -52,7 +52,7 @@ class Nagging:
     ) -> tuple[Any, Batch]:
         """Operations of the curator inside, as if nobody had been asked."""
         unasked = np.full(len(reaction.code), -1, np.int32)
-        return self.curator.curate(seen, Reaction(unasked, unasked), known, books, state)
+        return self.curator.curate(seen, Reaction(unasked, unasked, unasked), known, books, state)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Cache:
         return state, Reply(
             how=np.where(known, STORED, FALLBACK).astype(np.int32),
             answer=np.where(known, state.answer[rows, place], -1).astype(np.int32),
-            source=np.where(known, state.turn[rows, place], -1).astype(np.int32),
+            case=GivenAgain(np.where(known, state.turn[rows, place], -1).astype(np.int32)),
         )
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Remembered) -> Remembered:

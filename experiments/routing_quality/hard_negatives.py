@@ -13,6 +13,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I16, I32
 from skg_bench.core.paths import DATA
 from skg_bench.core.shared import shared_book
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query, Router, Shortlist
 from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
 from skg_bench.embedder.precomputed import Precomputed
@@ -112,6 +113,7 @@ def _route(router: Router, example: I32, messages: I32) -> Shortlist:
     query = Query(
         turn=0, time=when, text=messages, words=s.vocabulary.words[messages], gap=when, last_skill=zero - 1,
         similarity=InBook(Pinned(s.vectors, example), messages, books.example),
-        terms=TermsOfBook(s.vocabulary, messages, books.example), truth=None,
+        terms=TermsOfBook(s.vocabulary, messages, books.example), truth=None, local=when,
+        contents=Texts([], [], None).contents,
     )  # fmt: skip
     return router.route(query, books)

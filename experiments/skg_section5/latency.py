@@ -23,6 +23,7 @@ from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.shared import shared_book
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine.vectors import Pinned
@@ -92,7 +93,9 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
         embedded = time.process_time()
         text = np.array([i], np.int32)
         near, terms = InBook(pinned, text, books.example), TermsOfBook(words, text, books.example)
-        query = Query(1, now, text, words.words[text], now, nobody, near, terms, None)
+        query = Query(
+            1, now, text, words.words[text], now, nobody, near, terms, None, now, Texts([], [], None).contents
+        )
         choose_skills(stack, query, books, memory, event)
         taken.append((embedded - begun, time.process_time() - embedded))
     both = 1000.0 * np.array(taken[WARM:])

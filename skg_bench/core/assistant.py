@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
 import numpy.typing as npt
 
 from skg_bench.core.batch import Batch
@@ -16,11 +17,11 @@ from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import Completions, Similarity, WrittenTexts
+from skg_bench.core.types import FREE, Completions, Similarity, WrittenTexts
 from skg_bench.core.world import Reaction, ReadingWorld, Supposing
 
 S = TypeVar("S")  # what an assistant remembers of its users
-LogColumns = Mapping[str, npt.NDArray[Any]]  # of a log, by name; a row for each user
+EnsembleColumns = Mapping[str, npt.NDArray[Any]]  # of a log, by name; a row for each user
 
 
 class Judge(Protocol):
@@ -32,6 +33,11 @@ class Judge(Protocol):
 Worth = Callable[[U64], F64]
 
 
+def no_worth(keys: U64) -> F64:
+    """The worth of contents in a domain in which skills keep answers: `[B, 0]`."""
+    return np.zeros((len(keys), 0))
+
+
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
     """Truth about a turn: for oracles, and for the log."""
@@ -40,8 +46,10 @@ class GroundTruth:
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     answerable: I32  # [B] earlier answers of this user that still hold for this event, -1: not known
     familiar: Bool  # [B] did the user ask for the same intent before, or a one-off in the same words?
-    worth: Worth | None = None  # by content keys `[B, S]` (0: what is said without a skill): expected
-    # worth to a user without a mood; None: skills keep answers
+    worth: (
+        Worth  # by content keys `[B, S]` (0: what is said without a skill): expected worth `[B, S]` to a user without
+    )
+    # a mood; `[B, 0]` where skills keep answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,48 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Bare:
+    """The case of a reply of which nothing more is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAgain:
+    """The case of a reply that says for the log when the answer was first given."""
+
+    source: I32  # [B] turn (`Message.turn`) whose answer is given again, -1: none
+
+
+@dataclass(frozen=True, slots=True)
+class InWords:
+    """The case of a reply in words of the assistant's own, `[B]` each."""
+
+    text: I32  # text id of what is said instead, -1: nothing, so that `how` and `answer` count
+    cost: Completions  # what the assistant spent itself; FREE (core/types.py): nothing
+
+
+@dataclass(frozen=True, slots=True)
+class FromBook:
+    """The case of a reply of an assistant with a skillbook, `[B]` each."""
+
+    skill: I32  # number of the skill that was served, -1: none; for the log and for its feedback
+    propensity: F64  # probability with which this was chosen
+    source: I32  # turn (`Message.turn`) whose answer is given again, -1: none; for the log
+    compared: I32  # answer with which a judge compares that of the model, -1: none; gives feedback `agrees`, which
+    # errs and has a price (`comparison` in conf/config.yaml)
+    says: U64  # key of what the served skill says, 0: nothing (core/content.py)
+    cost: Completions  # what the assistant spent itself; FREE (core/types.py): nothing
+
+    @staticmethod
+    def blank(n: int) -> "FromBook":
+        """A reply without a skill, for `dataclasses.replace`: by some of these columns alone."""
+        none = np.full(n, -1, np.int32)
+        return FromBook(none, np.ones(n), none, none, np.zeros(n, np.uint64), FREE)
+
+
+BARE = Bare()
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """Decisions for the users, `[B]` each.
 
@@ -89,22 +139,16 @@ class Reply:
     that was made of it is run for this message (`PROCEDURE`). The engine calls the model, so that every arm's has the
     same luck, and meters it; it also calls it after a procedure from which nothing came back.
 
-    An assistant with words of its own puts them into `text` (`Message.texts.add` gives the id); then `how` and `answer`
-    are ignored, and the model is not called. The world knows an answer by the reference in which its words end, as in
-    `Experience.words`: they count as that answer, given again. Where they end in none that this user was given, nobody
-    knows whether they are right, nobody rates them, and correctness and utility of the whole arm are not known.
+    An assistant with words of its own puts them into `InWords` (`Message.texts.add` gives the id); then `how` and
+    `answer` are ignored, and the model is not called. The world knows an answer by the reference in which its words
+    end, as in `Experience.words`: they count as that answer, given again. Where they end in none that this user was
+    given, nobody knows whether they are right, nobody rates them, and correctness and utility of the whole arm are not
+    known.
     """
 
     how: I32  # FALLBACK, STORED, PROMPTED or PROCEDURE (core/world.py)
     answer: I32  # the earlier answer, by its id in `Experience.answer`; -1 with FALLBACK
-    text: I32 | None = None  # text id of what is said instead, -1: nothing, so that `how` and `answer` count
-    cost: Completions | None = None  # what the assistant spent itself
-    skill: I32 | None = None  # number of the skill that was served, -1: none; for the log and for its feedback
-    propensity: F64 | None = None  # probability with which this was chosen; None: it was certain
-    source: I32 | None = None  # turn (`Message.turn`) whose answer is given again, -1: none; for the log
-    compared: I32 | None = None  # answer with which a judge compares that of the model, -1: none; gives feedback
-    # `agrees`, which errs and has a price (`comparison` in conf/config.yaml)
-    says: U64 | None = None  # key of what the served skill says, 0: nothing (core/content.py); None: nothing anywhere
+    case: "Bare | GivenAgain | InWords | FromBook" = BARE
     context: Any = None  # a frozen dataclass of arrays `[B, ...]`, handed back with feedback that comes later
 
 
@@ -120,10 +164,10 @@ class Experience:
     offer: Callable[[Bool], Reaction]  # asks users `[B]` to make a skill of this turn; once a turn, they grow tired
     merge: Callable[[I64, I32], None]  # rows `[n]`, and the earlier answer of each that its skill was made of
     words: Callable[[], list[str]]  # what was said to the users: answers with their references, and words of its own
-    right: Bool | None  # was the answer right? For assistants with `sees_truth` only
-    failed: Bool | None = None  # no skill served after all: nothing came back from a procedure, so that the model
-    # answered, or nothing was said; None: nowhere
-    known_at: I64 | None = None  # [n] when each row of the feedback became known; None: all of it with the turn
+    right: Bool  # was the answer right? For assistants with `sees_truth`; false for others
+    failed: Bool  # no skill served after all: nothing came back from a procedure, so that the model answered, or
+    # nothing was said
+    known_at: I64  # [n] when each row of the feedback became known
 
 
 class Assistant(Protocol[S]):
@@ -192,7 +236,7 @@ class Ensemble(Assistant[S], Protocol[S]):
         """
         ...
 
-    def columns(self, state: S) -> LogColumns:
+    def columns(self, state: S) -> EnsembleColumns:
         """Columns of the turn log beyond those of every assistant, or in their place; called after `learn`."""
         ...
 

@@ -19,8 +19,8 @@ from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import I32
 from skg_bench.core.shapes import shaped
 
-Stored = Literal["words", "bool", "int", "float"]
-_STORED: Mapping[str, Stored] = {"b": "bool", "i": "int", "f": "float"}  # by numpy's kind of a dtype
+StoredAs = Literal["words", "bool", "int", "float"]
+_STORED: Mapping[str, StoredAs] = {"b": "bool", "i": "int", "f": "float"}  # by numpy's kind of a dtype
 _TAKEN = "is the name of one that every world has; choose another"
 
 
@@ -56,7 +56,7 @@ class OutcomeField:
     """A field of an outcome, `[B]`, and the column of the turn log that holds it."""
 
     name: str
-    stored: Stored  # words: codes into `levels`, -1: null. float: NaN is null
+    stored: StoredAs  # words: codes into `levels`, -1: null. float: NaN is null
     levels: tuple[str, ...]
     says: str
     unit: str  # of a number; empty: none

@@ -4,7 +4,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32
-from skg_bench.core.types import Skillbooks
+from skg_bench.core.types import NO_STARTS, Skillbooks
 
 
 def shared_book(vectors: I16, example: I32, skill: I32, rows: int) -> Skillbooks:
@@ -30,5 +30,5 @@ def shared_book(vectors: I16, example: I32, skill: I32, rows: int) -> Skillbooks
         square=each(np.square(total).sum(axis=1)), hours=each(np.zeros((s, 8), np.int16)), weekend=none,
         after=each(np.full(s, -1, np.int32)), lineage=each(np.arange(s, dtype=np.int64)),
         content=each(np.zeros(s, np.uint64)), example=each(example), example_skill=each(skill),
-        starts=starts if rows == 1 else None,
+        starts=starts if rows == 1 else NO_STARTS,
     )  # fmt: skip

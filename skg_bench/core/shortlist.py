@@ -39,7 +39,7 @@ def examples_of(books: Skillbooks) -> tuple[I64, I64, I64]:
 def _nearest(dots: F32, books: Skillbooks, allowed: Bool) -> F32:
     b, width = books.active.shape
     best = np.full((b, width), _NONE, np.float32)
-    if books.starts is not None:
+    if len(books.starts):
         np.maximum.reduceat(dots[0, : books.n_examples[0]], books.starts, out=best[0, : len(books.starts)])
     else:
         row, place, skill = examples_of(books)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+import numpy as np
+
 from skg_bench.core.batch import Batch
 from skg_bench.core.content import Contents
 from skg_bench.core.domain import ANSWERS, Domain
@@ -132,6 +134,10 @@ class WrittenTexts(Protocol):
 # ------------------------------------------------------------------------------------------------ skillbook
 
 
+NO_STARTS = np.zeros(0, np.int64)
+"""Where examples do not lie in order, or several users have books."""
+
+
 @dataclass(frozen=True, slots=True)
 class Skillbooks:
     """Read-only view of B skillbooks. A skill's index within its book is its id; it never changes."""
@@ -157,7 +163,7 @@ class Skillbooks:
     lineage: I64  # [B, S] the operation that added it: number of the event, and which ADD of that event (core/batch.py)
     example: I32  # [B, E] text id; beyond n_examples -1
     example_skill: I32  # [B, E] skill; beyond n_examples any
-    starts: I64 | None  # `[n_skills]` of one user alone: where each skill's examples start, if they lie in order
+    starts: I64  # `[n_skills]` of one user alone: where each skill's examples start, if they lie in order; else `[0]`
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +179,8 @@ class Query:
     similarity: BookSimilarity
     terms: BookWords
     truth: "TurnTruth | None"  # given to components with `sees_truth` only
-    local: I64 | None = None  # what the user's clock shows, for hours and weekdays; None: `time`
-    contents: Contents | None = None  # what skills say, by the keys of `Skillbooks.content`; None: nothing
+    local: I64  # what the user's clock shows, for hours and weekdays
+    contents: Contents  # what skills say, by the keys of `Skillbooks.content`
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +190,7 @@ class TurnTruth:
     quality: I32  # [B, S]
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     llm_right: Bool  # [B] the LLM answered, and rightly; False before the decision
-    worth: F64 | None = None  # [B, 1 + S] expected worth of what is said without a skill, and with each skill
+    worth: F64  # [B, 1 + S] expected worth of what is said without a skill, and with each skill; [B, 0]: none is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +282,10 @@ class Completions:
     latency_ms: F64
 
 
+FREE = Completions(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
+"""The cost of nobody's calls: of no model at all."""
+
+
 class LLM(Protocol):
     """Answers on fallback, and with a skill's prompt when `serving=prompted`."""
 
@@ -316,10 +326,8 @@ class Observation:
     truth: TurnTruth | None  # given to components with `sees_truth` only
     messages: I32  # [B, t + 1] text ids of all messages of the user, by turn, this one last
     shown: I32  # [B, K] ids of the skills that were to choose from, best first, -1 beyond the end
+    tags_only: Bool  # users whose book is frozen: operations other than TAG are dropped
     report: Callable[[Jobs], None] = _nowhere  # takes the learning jobs of this turn, for the log
-    tags_only: Bool | None = (
-        None  # [B] users whose book is frozen: operations other than TAG are dropped; None: nobody's
-    )
     domain: Domain = ANSWERS  # what kinds of feedback there are
 
 

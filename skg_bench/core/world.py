@@ -180,9 +180,24 @@ class Served:
     ability: F64  # probability that the model is right, where it is called; NaN: nobody knows
     if_misled: F64  # the same where its prompt turns out to be about something else
     compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
-    about: I32 | None = None  # of a world that reads: what the served skill is really about, a kind; -1: no skill
-    sound: Bool | None = None  # of the same: is it well made?
-    fresh: bool = False  # users react as if they remembered nothing of what was done to them before
+    said: "Unread | SkillsSaid"  # as the domain says: skills keep answers, or the world has read them
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The case of a domain in which skills keep answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsSaid:
+    """The case of a world that reads what skills say, `[B]` each."""
+
+    about: I32  # what the served skill is really about, a kind; -1: no skill
+    sound: Bool  # is it well made?
+    fresh: bool  # users react as if they remembered nothing of what was done to them before
+
+
+UNREAD = Unread()
 
 
 def hit_mask(how: I32) -> Bool:
@@ -199,12 +214,27 @@ def calls(how: I32) -> Bool:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Results of the procedures of a turn, `[B]` each; any value where none was run."""
+    """The case of a turn with procedures, and their results, `[B]` each; any value where none was run."""
 
     failed: Bool  # nothing came back, so that the model was called after it
     cause: I32  # index into CAUSES (core/types.py): `slot` or `tool`; -1: it did what it should
     cost_usd: F64  # of tools
     latency_ms: F64
+
+
+@dataclass(frozen=True, slots=True)
+class AsServed:
+    """The case of a turn at which all was done as it was served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """The case of a turn at which nothing was said to some users: no model was called, and no skill served."""
+
+    unspoken: Bool  # [B]
+
+
+AS_SERVED = AsServed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +244,7 @@ class Response:
     quality: I32
     answer: I32  # handle of the answer that was given
     feedback: Feedback
-    execution: Execution | None = None  # None: no procedure was run
-    silent: Bool | None = None  # nothing was said: no model was called, and no skill served; None: nowhere
+    case: AsServed | Execution | Silence = AS_SERVED
     outcome: Any = None  # frozen dataclass with the fields of the domain's outcome; None: the domain has none
 
 
@@ -225,7 +254,7 @@ class Reaction:
 
     code: I32  # in OFFERS, -1: nobody was asked
     name: I32  # index into the world's `names`, -1: none was given; for curators the text id of the name
-    general: I32 | None = None  # the name for all requests of the intent, in the same way; None: as `name`
+    general: I32  # the name for all requests of the intent, in the same way; `name` itself where there is no other
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ class Reflecting:
         for job in reflected:
             if job.last.end == "ok" and (update := job.last.value["update"]) is not None:
                 used = [job.skill] if job.skill >= 0 else []
-                frozen = seen.tags_only is not None and bool(seen.tags_only[job.row])
+                frozen = bool(seen.tags_only[job.row])
                 job.admitted = admitted_operations(
                     update, books[job.row].skills, used, self.limits, self.batches, frozen=frozen
                 )

@@ -111,7 +111,7 @@ class Reflective:
         gone = self._removed(study, tags)
         made = _together([tags, self._added(study, shelf), self._reworded(study, tags, gone, shelf), gone])
         made.batch.about[:] = study.turn[made.job]
-        if seen.tags_only is not None:
+        if seen.tags_only.any():
             may = ((made.batch.op == TAG) | ~seen.tags_only[made.batch.row]).nonzero()[0]
             made = Made(part(made.batch, may), made.job[may])
         self._report(study, made, state)

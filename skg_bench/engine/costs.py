@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skg_bench.core.assistant import Reply
+from skg_bench.core.assistant import FromBook, Reply
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.types import Completions
 from skg_bench.core.world import (
@@ -18,9 +18,8 @@ from skg_bench.core.world import (
 
 def unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:
     """Answers that were served where nothing may have been said, and their costs."""
-    skill = None if reply.skill is None else np.where(silent, -1, reply.skill).astype(np.int32)
     how = np.where(silent, SILENT, how).astype(np.int32)
-    return replace(reply, skill=skill), how, without_calls(called, ~calls(how), 0.0)
+    return _without_skill(reply, silent), how, without_calls(called, ~calls(how), 0.0)
 
 
 def executed(
@@ -36,8 +35,15 @@ def executed(
         execution.latency_ms + np.where(failed, latency_ms, 0.0),
     )  # fmt: skip
     cost = total(without_calls(called, ~calls(how), latency_ms), tools)
-    skill = None if reply.skill is None else np.where(failed, -1, reply.skill).astype(np.int32)
-    return replace(reply, skill=skill), how, cost
+    return _without_skill(reply, failed), how, cost
+
+
+def _without_skill(reply: Reply, which: Bool) -> Reply:
+    match reply.case:
+        case FromBook(skill=skill) as book:
+            return replace(reply, case=replace(book, skill=np.where(which, -1, skill).astype(np.int32)))
+        case _:
+            return reply
 
 
 def without_calls(called: Completions, which: Bool, latency_ms: float) -> Completions:

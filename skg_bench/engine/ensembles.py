@@ -1,13 +1,26 @@
 """Arms as assistants that the engine steps: those that can be stacked side by side, others alone."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Applied, Ensemble, Experience, GroundTruth, LogColumns, Message, Reply, Stackable
+from skg_bench.core.assistant import (
+    Applied,
+    Bare,
+    Ensemble,
+    EnsembleColumns,
+    Experience,
+    FromBook,
+    GivenAgain,
+    GroundTruth,
+    InWords,
+    Message,
+    Reply,
+    Stackable,
+)  # fmt: skip
 from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError, naming
 from skg_bench.core.feedback import KnownFeedback
@@ -38,6 +51,12 @@ def ensemble(arms: Sequence[Arm]) -> Ensemble[Any]:
     """The assistant of arms that are stepped together."""
     assistant = arms[0].assistant
     return assistant.ensemble(arms) if isinstance(assistant, Stackable) else Alone(arms[0])
+
+
+_CASES: Mapping[type, Sequence[str]] = {
+    case: [each.name for each in fields(case) if each.name != "cost"] for case in (Bare, GivenAgain, InWords, FromBook)
+}
+"""Columns of each case of a reply."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +104,17 @@ class Alone:
             gave = answered[1] if isinstance(answered, tuple) and len(answered) == 2 else answered
             raise UsageError(f"{where} gave a {type(gave).__qualname__}; valid is (state, Reply)")
         reply = answered[1]
-        for name in ("how", "answer", "text", "skill", "propensity", "source", "compared"):
-            column = getattr(reply, name)
-            if (name in ("how", "answer") or column is not None) and not isinstance(column, np.ndarray):
-                raise UsageError(f"{where}: Reply.{name} is a {type(column).__qualname__}; valid is an array [{n}]")
-            if column is not None and column.shape != (n,):
-                raise UsageError(f"{where}: Reply.{name} has shape {column.shape}; valid is [{n}]")
+        kind = type(reply.case)
+        if kind not in _CASES:
+            valid = ", ".join(case.__name__ for case in _CASES)
+            raise UsageError(f"{where}: Reply.case is a {kind.__qualname__}; valid are {valid} (core/assistant.py)")
+        columns = {f"Reply.{name}": getattr(reply, name) for name in ("how", "answer")}
+        columns |= {f"{kind.__name__}.{name}": getattr(reply.case, name) for name in _CASES[kind]}
+        for name, column in columns.items():
+            if not isinstance(column, np.ndarray):
+                raise UsageError(f"{where}: {name} is a {type(column).__qualname__}; valid is an array [{n}]")
+            if column.shape != (n,):
+                raise UsageError(f"{where}: {name} has shape {column.shape}; valid is [{n}]")
         if n and (reply.how.min() < FALLBACK or reply.how.max() > PROCEDURE):
             raise UsageError(
                 f"{where}: Reply.how holds {reply.how.min()} to {reply.how.max()}; valid are FALLBACK ({FALLBACK}), "
@@ -108,7 +132,7 @@ class Alone:
         """Gives nothing: its skillbook is not known."""
         return None
 
-    def columns(self, state: Any) -> LogColumns:
+    def columns(self, state: Any) -> EnsembleColumns:
         """None."""
         return {}
 

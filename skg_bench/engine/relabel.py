@@ -116,8 +116,9 @@ class Relabelled:
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """The same reaction; the message and the name by new id."""
         state, reaction = self.simulator.offer(state, self._old(event), offers, draws)
-        general = None if reaction.general is None else self._new_name[reaction.general]
-        return state, replace(reaction, name=self._new_name[reaction.name], general=general)
+        name = self._new_name[reaction.name]
+        general = name if reaction.general is reaction.name else self._new_name[reaction.general]
+        return state, replace(reaction, name=name, general=general)
 
     def merge(self, state: Any, event: Event, row: I64, earlier: I32, draws: Draws) -> Any:
         """As it is, at the message by its old id."""

@@ -8,30 +8,45 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Ensemble, Experience, GroundTruth, Library, Message, Reply
+from skg_bench.core.assistant import (
+    Ensemble,
+    Experience,
+    FromBook,
+    GivenAgain,
+    GroundTruth,
+    InWords,
+    Library,
+    Message,
+    Reply,
+    no_worth,
+)  # fmt: skip
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import RowError, UsageError, naming
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
-from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import LearningCost, cost_of
 from skg_bench.core.record import replay_of
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.state import first
 from skg_bench.core.text_view import Heard, HeardSimilarity, HeardTexts
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import CAUSES, Completions, Prompts, Similarity
+from skg_bench.core.types import CAUSES, FREE, Completions, Prompts, Similarity
 from skg_bench.core.world import (
     FALLBACK,
     PROMPTED,
     RIGHT,
     STORED,
     UNKNOWN,
+    UNREAD,
+    AsServed,
     Draws,
     Event,
     Execution,
     Reaction,
     Response,
     Served,
+    Silence,
+    SkillsSaid,
     World,
 )
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
@@ -116,6 +131,7 @@ class Answered:
     """Consequences of the decisions, `[B]` each."""
 
     reply: Reply
+    text: I32 | None  # words of the assistant's own; None: it has none
     how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED or SILENT
     cost: Completions
     response: Response
@@ -156,7 +172,7 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     cause, best = _cause(scene, state, turn), scene.assistant.best(turn.truth, state.memory)
     outcome = answer(scene, state, turn, reply)
     lesson = learn(scene, state, turn, outcome, log)
-    cause = _of_execution(cause, outcome.response.execution)
+    cause = _of_execution(cause, outcome.response)
     jobs = scene.assistant.jobs(state.memory)
     values = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
     values |= outcome.columns
@@ -183,7 +199,7 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     truth = GroundTruth(
         partial(scene.world.judge, state.users, event), scene.type_names[event.type], event.answerable,
         np.where(event.intent >= 0, state.asked[intent], event.answerable > 0),
-        None if scene.reading is None else scene.reading.worth(state.users, event),
+        no_worth if scene.reading is None else scene.reading.worth(state.users, event),
     )  # fmt: skip
     state.asked[intent] = True
     heard = state.heard
@@ -212,11 +228,13 @@ def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
     return scene.assistant.explain(turn.truth, state.memory)
 
 
-def _of_execution(cause: I32, execution: Execution | None) -> I32:
+def _of_execution(cause: I32, response: Response) -> I32:
     """Causes, with those of procedures: a right skill was served, and failed."""
-    if execution is None:
-        return cause
-    return np.where((cause == _NONE) & (execution.cause >= 0), execution.cause, cause).astype(np.int32)
+    match response.case:
+        case Execution(cause=failed):
+            return np.where((cause == _NONE) & (failed >= 0), failed, cause).astype(np.int32)
+        case AsServed() | Silence():
+            return cause
 
 
 # ------------------------------------------------------------------------------------------------------ answer
@@ -224,14 +242,16 @@ def _of_execution(cause: I32, execution: Execution | None) -> I32:
 
 def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
     """Serve the replies; returns what they cost and what comes of them."""
-    _check_reply(scene, state, turn, reply)
-    llm, (how, known, unjudged) = state.arm.llm, _resolved(state, turn, reply)
+    parts = text, compared, says, own = _parts(reply)
+    _check_reply(scene, state, turn, reply, parts)
+    llm = state.arm.llm
+    how, known, unjudged = _resolved(state, turn, reply, text)
     ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
     if unjudged is not None:
         ability = np.where(unjudged, np.nan, ability)
-    compared = np.full(len(how), -1, np.int32) if reply.compared is None else reply.compared
-    about, sound = (None, None) if scene.reading is None else scene.reading.about(_says(reply, how))
-    served = Served(how, known, ability, if_misled, compared, about, sound, state.arm.mood == "fresh")
+    compared = np.full(len(how), -1, np.int32) if compared is None else compared
+    said = UNREAD if scene.reading is None else _said(scene.reading, state, how, says)
+    served = Served(how, known, ability, if_misled, compared, said)
     state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
@@ -244,33 +264,55 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with naming(llm):
         check_spent(called, turn.rows)
-    if response.silent is not None:
-        reply, how, cost = unless_silent(reply, how, called, response.silent)
-    elif response.execution is None:
-        cost = without_calls(called, how == STORED, state.arm.hit_latency_ms)
-    else:
-        reply, how, cost = executed(reply, how, called, response.execution, state.arm.hit_latency_ms)
+    match response.case:
+        case AsServed():
+            cost = without_calls(called, how == STORED, state.arm.hit_latency_ms)
+        case Execution() as execution:
+            reply, how, cost = executed(reply, how, called, execution, state.arm.hit_latency_ms)
+        case Silence(unspoken):
+            reply, how, cost = unless_silent(reply, how, called, unspoken)
     if unjudged is not None:
         cost = without_calls(cost, unjudged, 0.0)
     if paid is not None:
         cost = replace(cost, cost_usd=cost.cost_usd + paid)
     minted = response.answer >= 0
     state.given[turn.rows[minted], response.answer[minted]] = True
-    return Answered(reply, how, cost if reply.cost is None else total(cost, reply.cost), response, columns)
+    return Answered(reply, text, how, cost if own is FREE else total(cost, own), response, columns)
 
 
-def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> None:
+def _said(reading: Reading, state: CohortState, how: I32, says: U64 | None) -> SkillsSaid:
+    """Kinds of what the served skills say."""
+    keys = np.where(how == PROMPTED, 0 if says is None else says, 0).astype(np.uint64)
+    return SkillsSaid(*reading.about(keys), state.arm.mood == "fresh")
+
+
+def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply, parts: "ReplyParts") -> None:
     """Raises RowError for an answer that its user was never given, and for costs that are none."""
+    text, compared, says, cost = parts
     with naming(state.arm.assistant):
-        if reply.cost is not None:
-            check_spent(reply.cost, turn.rows)
-        serves = reply.how != FALLBACK if reply.text is None else (reply.how != FALLBACK) & (reply.text < 0)
-        if reply.says is not None:  # what says something may be served without an answer
-            serves &= (reply.answer >= 0) | (reply.says == 0)
+        if cost is not FREE:
+            check_spent(cost, turn.rows)
+        if compared is not None:
+            _check_given(state, "compared", compared, compared >= 0)
         if scene.reading is None:
+            serves = reply.how != FALLBACK if text is None else (reply.how != FALLBACK) & (text < 0)
+            if says is not None:  # what says something may be served without an answer
+                serves &= (reply.answer >= 0) | (says == 0)
             _check_given(state, "answer", reply.answer, serves)
-        if reply.compared is not None:
-            _check_given(state, "compared", reply.compared, reply.compared >= 0)
+
+
+ReplyParts = tuple[I32 | None, I32 | None, U64 | None, Completions]
+"""Words of the assistant's own, answers to compare, keys of what skills say (None: there are none), and own costs."""
+
+
+def _parts(reply: Reply) -> ReplyParts:
+    match reply.case:
+        case FromBook(compared=compared, says=says, cost=cost):
+            return None, compared, says, cost
+        case InWords(text, cost):
+            return text, None, None, cost
+        case _:
+            return None, None, None, FREE
 
 
 def _check_given(state: CohortState, name: str, answer: I32, which: Bool) -> None:
@@ -287,16 +329,11 @@ def _check_given(state: CohortState, name: str, answer: I32, which: Bool) -> Non
         )
 
 
-def _says(reply: Reply, how: I32) -> U64:
-    """Keys of what the served skills say."""
-    return np.where(how == PROMPTED, 0 if reply.says is None else reply.says, 0).astype(np.uint64)
-
-
-def _resolved(state: CohortState, turn: Turn, reply: Reply) -> tuple[I32, I32, Bool | None]:
+def _resolved(state: CohortState, turn: Turn, reply: Reply, text: I32 | None) -> tuple[I32, I32, Bool | None]:
     """How each user is served, with which answer, and where it is words that nobody can judge (None: nowhere)."""
-    if reply.text is None or not (worded := reply.text >= 0).any():
+    if text is None or not (worded := text >= 0).any():
         return reply.how, reply.answer, None
-    answers = state.references.handles(turn.message, reply.text)
+    answers = state.references.handles(turn.message, text)
     how = np.where(worded, np.where(answers < 0, FALLBACK, STORED), reply.how)
     return how, np.where(worded, answers, reply.answer).astype(np.int32), worded & (answers < 0)
 
@@ -323,11 +360,11 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
     def offer(users: Bool) -> Reaction:
         state.users, reaction = scene.world.offer(state.users, turn.event, users, turn.draws)
         codes[:] = np.where(reaction.code >= 0, reaction.code, codes)  # a second call takes nothing back
-        names = (reaction.name, reaction.name if reaction.general is None else reaction.general)
+        names = (reaction.name,) if reaction.general is reaction.name else (reaction.name, reaction.general)
         ids = [np.where(name >= 0, name + scene.texts.names.start, -1).astype(np.int32) for name in names]
-        for shown in ids if reaction.general is not None else ids[:1]:
+        for shown in ids:
             state.heard.met(shown)
-        return Reaction(reaction.code, *ids)
+        return Reaction(reaction.code, ids[0], ids[-1])
 
     def merge(row: I64, earlier: I32) -> None:
         minted = outcome.response.answer[row] == turn.event.number[row]
@@ -335,19 +372,20 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 
     seen = Experience(
         turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer, merge,
-        partial(state.references.words, turn.message, outcome.response.answer, outcome.reply.text),
-        outcome.response.quality == RIGHT if scene.assistant.sees_truth else None,
-        _unserved(outcome.response), known_at,
+        partial(state.references.words, turn.message, outcome.response.answer, outcome.text),
+        (outcome.response.quality == RIGHT) & scene.assistant.sees_truth, _unserved(outcome.response), known_at,
     )  # fmt: skip
     state.memory = scene.assistant.learn(seen, known, state.memory)
     return Lesson(rating, codes)
 
 
-def _unserved(response: Response) -> Bool | None:
-    """Mask of turns at which no skill served after all; None: no turn."""
-    if response.silent is not None:
-        return response.silent
-    return None if response.execution is None else response.execution.failed
+def _unserved(response: Response) -> Bool:
+    """Mask of turns at which no skill served after all."""
+    match response.case:
+        case AsServed():
+            return np.zeros(len(response.quality), np.bool_)
+        case Execution(failed=none) | Silence(unspoken=none):
+            return none
 
 
 def _heard(
@@ -370,7 +408,22 @@ def _heard(
 
 
 def _skill(reply: Reply, n: int) -> I32:
-    return np.full(n, -1, np.int32) if reply.skill is None else reply.skill
+    match reply.case:
+        case FromBook(skill=skill):
+            return skill
+        case _:
+            return np.full(n, -1, np.int32)
+
+
+def _chosen(reply: Reply, n: int) -> tuple[I32, I32, F64]:
+    """Skills, turns whose answers are given again, and probabilities with which the replies were chosen."""
+    match reply.case:
+        case FromBook(skill=skill, source=source, propensity=propensity):
+            return skill, source, propensity
+        case GivenAgain(source):
+            return np.full(n, -1, np.int32), source, np.ones(n)
+        case _:
+            return np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.ones(n)
 
 
 # ------------------------------------------------------------------------------------------------------ record
@@ -380,12 +433,12 @@ def record(turn: Turn, outcome: Answered, lesson: Lesson, learning: LearningCost
     """The columns of the turn log that every assistant has."""
     event, reply, cost, n = turn.event, outcome.reply, outcome.cost, len(turn.event.text)
     quality = outcome.response.quality
-    propensity = np.ones(n) if reply.propensity is None else reply.propensity
+    skill, source, propensity = _chosen(reply, n)
     return {
         "message": event.text, "event": event.number, "time": event.time, "intent": event.intent,
         "request_type": event.type, "answerable": event.answerable, "used_up": event.used_up,
-        "user_satisfaction": lesson.rating, "skill": _skill(reply, n),
-        "source_turn": np.full(n, -1, np.int32) if reply.source is None else reply.source,
+        "user_satisfaction": lesson.rating, "skill": skill,
+        "source_turn": source,
         "propensity": propensity, "explored": propensity < 1.0, "serving": outcome.how, "offer": lesson.offer,
         "agrees": outcome.response.feedback.of_kind(AGREES, n), "tokens_in": cost.tokens_in,
         "tokens_out": cost.tokens_out, "cost_usd": cost.cost_usd, "latency_ms": cost.latency_ms,

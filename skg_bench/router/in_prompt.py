@@ -45,13 +45,12 @@ class InPrompt:
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills that the model reads."""
         skill = np.full((len(query.text), self.top_k), -1, np.int32)
-        if query.contents is not None:
-            inside = books.active & (books.content != 0)
-            order = ordered(inside, books.ok, books.miss, self.order)
-            size = np.take_along_axis(_sizes(query.contents, books, inside), order, axis=1)
-            n = np.minimum(fitting(size, inside.sum(axis=1), self.limit), self.top_k)
-            width = min(self.top_k, order.shape[1])
-            np.copyto(skill[:, :width], order[:, :width], where=np.arange(width) < n[:, None], casting="same_kind")
+        inside = books.active & (books.content != 0)
+        order = ordered(inside, books.ok, books.miss, self.order)
+        size = np.take_along_axis(_sizes(query.contents, books, inside), order, axis=1)
+        n = np.minimum(fitting(size, inside.sum(axis=1), self.limit), self.top_k)
+        width = min(self.top_k, order.shape[1])
+        np.copyto(skill[:, :width], order[:, :width], where=np.arange(width) < n[:, None], casting="same_kind")
         return shortlist(skill, max_dots(query, books))
 
 

@@ -28,7 +28,7 @@ class RightSkill:
         """The first right skill by id, or the best one."""
         if query.truth is None:
             raise ValueError("router=oracle needs the truth of the turn")
-        if query.truth.worth is not None:
+        if query.truth.worth.shape[1]:
             skill = _best(query.truth.worth, books.active)
         else:
             right = (query.truth.quality >= (NEAR if self.near else RIGHT)) & books.active

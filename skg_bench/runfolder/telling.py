@@ -132,7 +132,7 @@ class TurnEnding:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class WorthColumn:
     """A column of worth, and the words before it."""
 
     column: str
@@ -150,7 +150,7 @@ class TurnPanel:
     later: str  # kind of feedback that comes later
     wanted: str  # truth, true or false: a turn ended as wanted if it is right
     kind: str  # truth: what the served skill is really about
-    worths: tuple[Worth, ...]
+    worths: tuple[WorthColumn, ...]
     taken: tuple[str, ...]  # levels of `did`
     refused: str
     ended: tuple[str, ...]  # in words: where `wanted` and right agree, and where they differ

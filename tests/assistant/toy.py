@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.assistant import Experience, Message, Reply
+from skg_bench.core.assistant import Experience, GivenAgain, InWords, Message, Reply
 from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import I32
 from skg_bench.core.reach import NO_REACH, REACHES_NOTHING, Reaches
-from skg_bench.core.types import RATINGS
+from skg_bench.core.types import FREE, RATINGS
 from skg_bench.core.world import FALLBACK, STORED
 
 MISS = RATINGS.index("miss")
@@ -49,7 +49,7 @@ class Echo:
         return state, Reply(
             how=np.where(found, STORED, FALLBACK).astype(np.int32),
             answer=np.where(found, state.answer[rows, place], -1).astype(np.int32),
-            source=np.where(found, state.turn[rows, place], -1).astype(np.int32),
+            case=GivenAgain(np.where(found, state.turn[rows, place], -1).astype(np.int32)),
         )
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: LastMessages) -> LastMessages:
@@ -93,7 +93,7 @@ class Diary:
         known = [i for i, said in enumerate(words) if said is not None]
         text[known] = query.texts.add([said for said in words if said is not None])
         none = np.full(len(words), -1, np.int32)
-        return state, Reply(how=np.full(len(words), FALLBACK, np.int32), answer=none, text=text)
+        return state, Reply(how=np.full(len(words), FALLBACK, np.int32), answer=none, case=InWords(text, FREE))
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: list[Page]) -> list[Page]:
         messages = seen.message.texts.read(seen.message.text)

@@ -10,7 +10,7 @@ from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.core.batch import lineage
 from skg_bench.core.grid import I16, I32, U64, quantise
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import BookSimilarity, Query, Similarity, Skillbooks, TurnTruth
+from skg_bench.core.types import NO_STARTS, BookSimilarity, Query, Similarity, Skillbooks, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
 from skg_bench.core.world import Draws
 from skg_bench.engine.vectors import SimilarityTable
@@ -85,7 +85,7 @@ def ragged(
         content=np.zeros(mask.shape, np.uint64),
         example=rng.integers(0, texts, (users, e)).astype(np.int32),
         example_skill=example_skill,
-        starts=None,
+        starts=NO_STARTS,
     )
 
 
@@ -100,7 +100,7 @@ def lengthened(books: Skillbooks, vectors: I16) -> Skillbooks:
 def some(books: Skillbooks, rows: Which) -> Skillbooks:
     """The books of these users, in this order."""
     columns: dict[str, Any] = {f.name: getattr(books, f.name)[rows] for f in fields(Skillbooks) if f.name != "starts"}
-    return Skillbooks(**columns, starts=None)
+    return Skillbooks(**columns, starts=NO_STARTS)
 
 
 def one(books: Skillbooks, row: int) -> Skillbooks:
@@ -125,6 +125,8 @@ def query(text: I32, similarity: Similarity, books: Skillbooks, truth: TurnTruth
         similarity=InBook(similarity, text, books.example),
         terms=TermsOfBook(VOCABULARY, text, books.example),
         truth=truth,
+        local=np.full(b, NOW) + np.arange(b),
+        contents=Texts([], [], None).contents,
     )
 
 
@@ -153,12 +155,10 @@ def some_similarity(similarity: BookSimilarity, rows: Which) -> InBook:
 
 def some_queries(queries: Query, rows: Which) -> Query:
     """The messages of these users, in this order, to their own books."""
-    names = ("time", "text", "words", "gap", "last_skill")
+    names = ("time", "text", "words", "gap", "last_skill", "local")
     kept: dict[str, Any] = {name: getattr(queries, name)[rows] for name in names}
-    kept["local"] = None if queries.local is None else queries.local[rows]
-    truth = queries.truth and TurnTruth(
-        queries.truth.quality[rows], queries.truth.type[rows], queries.truth.llm_right[rows]
-    )
+    t = queries.truth
+    truth = t and TurnTruth(t.quality[rows], t.type[rows], t.llm_right[rows], t.worth[rows])
     said = queries.terms
     assert isinstance(said, TermsOfBook)
     words = TermsOfBook(said.vocabulary, said.text[rows], said.example[rows])

@@ -87,7 +87,7 @@ class Turn:
         self.seen = Observation(
             np.full(self.b, samples.NOW), TURNS - 1, messages[:, -1], nobody >= 0, nobody, np.zeros(self.b), nobody,
             messages[:, :-1], similarity, event, np.ones(self.b, np.bool_), self.texts, None, messages,
-            nobody[:, None], self.jobs.append, domain=advice(KINDS),
+            nobody[:, None], np.zeros(self.b, np.bool_), self.jobs.append, advice(KINDS),
         )  # fmt: skip
 
     def hear(
@@ -102,7 +102,7 @@ class Turn:
         """What the curator makes of it."""
         state = curator.start(self.b) if state is None else state
         nobody = np.full(self.b, -1, np.int32)
-        return curator.curate(self.seen, Reaction(nobody, nobody), self.known, self.books, state)
+        return curator.curate(self.seen, Reaction(nobody, nobody, nobody), self.known, self.books, state)
 
     def of(self, rows: list[int]) -> "Turn":
         """The same turn of these users alone."""
@@ -121,7 +121,7 @@ class Turn:
             "shown",
         )
         seen = replace(alone.seen, **{name: getattr(old, name)[rows] for name in columns}, texts=old.texts)
-        tags_only = None if old.tags_only is None else old.tags_only[rows]
+        tags_only = old.tags_only[rows]
         alone.seen, alone.books = replace(seen, tags_only=tags_only), samples.some(self.books, rows)
         place = np.full(self.b, -1, np.int32)
         place[rows] = np.arange(len(rows))

@@ -45,7 +45,10 @@ def turn(seed: int, b: int = B) -> tuple[Observation, I32, I32, KnownFeedback, S
     books = replace(books, source=np.where(books.source >= 0, books.source % 17, -1).astype(np.int32))
     skill = np.array([rng.choice(np.flatnonzero(a)) if a.any() and rng.random() < 0.5 else -1 for a in books.active])
     truth = TurnTruth(
-        np.zeros(books.active.shape, np.int32), rng.integers(-1, 9, b).astype(np.int32), rng.random(b) < 0.7
+        np.zeros(books.active.shape, np.int32),
+        rng.integers(-1, 9, b).astype(np.int32),
+        rng.random(b) < 0.7,
+        np.zeros((b, 0)),
     )
     text = rng.integers(0, 100, b).astype(np.int32)
     past, similarity, event = samples.history(rng, text, books)
@@ -65,6 +68,7 @@ def turn(seed: int, b: int = B) -> tuple[Observation, I32, I32, KnownFeedback, S
         truth=replace(truth, llm_right=truth.llm_right & (skill < 0)),
         messages=np.concatenate([rng.integers(0, 100, (b, 17)), text[:, None]], axis=1).astype(np.int32),
         shown=skill[:, None].astype(np.int32),
+        tags_only=np.zeros(b, np.bool_),
     )
     offer = np.where(seen.hit, -1, rng.integers(-1, 3, b)).astype(np.int32)
     name = np.where(rng.random(b) < 0.5, books.name[:, 0], NEW_NAME)
@@ -90,7 +94,7 @@ def curated(
     curator: Curator[Any], seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks
 ) -> Batch:
     """The operations of a curator at its first turn."""
-    return curator.curate(seen, Reaction(offer, name), known, books, curator.start(len(offer)))[1]
+    return curator.curate(seen, Reaction(offer, name, name), known, books, curator.start(len(offer)))[1]
 
 
 def asked(curator: Curator[Any], seen: Observation) -> Bool:
@@ -270,7 +274,7 @@ def test_a_user_is_curated_the_same_alone_and_among_others(curator: Curator[Any]
         parts: dict[str, Any] = {f.name: getattr(seen, f.name) for f in fields(Observation)}
         parts = {k: v[[u]] if isinstance(v, np.ndarray) else v for k, v in parts.items()}
         t, heard = seen.truth, known.rows(known.row == u)
-        parts["truth"] = TurnTruth(t.quality[[u]], t.type[[u]], t.llm_right[[u]])
+        parts["truth"] = TurnTruth(t.quality[[u]], t.type[[u]], t.llm_right[[u]], t.worth[[u]])
         parts["similarity"] = samples.some_similarity(seen.similarity, [u])
         mine = replace(heard, row=heard.row * 0)
         single = curated(curator, Observation(**parts), offer[[u]], name[[u]], mine, samples.some(books, [u]))
@@ -329,10 +333,10 @@ def test_a_wrapper_hands_on_the_memory_of_the_curator_inside(wrap: Any) -> None:
         seen, offer, name, known, books = turn(seed)
         asks.append(wrapped.offers(seen, state))
         assert np.array_equal(asks[-1], plain.offers(seen, inner))
-        single = wrapped.curate(seen, Reaction(offer, name), known, books, rows(state, np.arange(B)))
-        again = wrapped.curate(seen, Reaction(offer, name), known, books, state)
+        single = wrapped.curate(seen, Reaction(offer, name, name), known, books, rows(state, np.arange(B)))
+        again = wrapped.curate(seen, Reaction(offer, name, name), known, books, state)
         assert columns(single[1]) == columns(again[1])
-        state, (inner, batch) = again[0], plain.curate(seen, Reaction(offer, name), known, books, inner)
+        state, (inner, batch) = again[0], plain.curate(seen, Reaction(offer, name, name), known, books, inner)
         assert operations(again[1], TAG) == operations(batch, TAG)
         check_state(state, B, wrapped)
         memory = state.curator if isinstance(state, Proposals) else state

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.assistant import Experience, Message, Reply
+from skg_bench.core.assistant import Experience, FromBook, Message, Reply
 from skg_bench.core.draws import Purpose, draw, fold, key, word
 from skg_bench.core.feedback import AGREES, KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
@@ -133,7 +133,7 @@ class Paid(Verbatim):
         tokens = np.full(n, self.tokens)
         tokens = tokens if np.isnan(self.tokens) else tokens.astype(np.int32)
         cost = Completions(tokens, np.zeros(n, np.int32), np.full(n, self.usd), np.full(n, self.latency))
-        return state, replace(reply, cost=cost)
+        return state, replace(reply, case=replace(FromBook.blank(n), cost=cost))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class Verifier(Verbatim):
         last = same.shape[1] - 1 - same[:, ::-1].argmax(axis=1)
         asks = same.any(axis=1) & (reply.how == FALLBACK)
         compared = np.where(asks, state.answer[np.arange(len(last)), last], -1).astype(np.int32)
-        return state, replace(reply, compared=compared)
+        return state, replace(reply, case=replace(FromBook.blank(len(last)), compared=compared))
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Answers) -> Answers:
         state = super().learn(seen, feedback, state)
@@ -191,7 +191,7 @@ class Inventing(Verbatim):
         state, reply = super().answer(query, state)
         made = (query.number + self.shift).astype(np.int32)
         if self.compares:
-            return state, replace(reply, compared=made)
+            return state, replace(reply, case=replace(FromBook.blank(len(made)), compared=made))
         return state, replace(reply, how=np.full(len(made), STORED, np.int32), answer=made)
 
 

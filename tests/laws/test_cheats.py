@@ -19,6 +19,7 @@ from skg_bench.assistant.pipeline.own_rows import OwnSimilarity, OwnTerms
 from skg_bench.core.batch import Batch
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.deciding import Candidates, Decision
+from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, draw, fold, key, uniform
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F32, F64, I32, I64, U64, Bool
@@ -70,12 +71,12 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
     data: set[Any] = {int, F32, F64, I32, I64, U64, Bool, tuple[I64, I32]}
     seams = {BookSimilarity, BookWords}
     for value in (Query, Observation):
-        hints = set(get_type_hints(value).values()) - {TurnTruth | None, I64 | None}
+        hints = set(get_type_hints(value).values()) - {TurnTruth | None}
         assert BookSimilarity in hints
-        learning = {WrittenTexts, Callable[[Jobs], None], Bool | None}  # jobs go out to the log; frozen is the arm's
-        says = {Contents | None}  # by keys of the own book, which nobody can guess
+        learning = {WrittenTexts, Callable[[Jobs], None], Domain}  # jobs go out to the log; kinds of feedback are known
+        says = {Contents}  # by keys of the own book, which nobody can guess
         assert hints <= data | seams | (learning if value is Observation else says)
-    assert set(get_type_hints(TurnTruth).values()) <= data | {F64 | None}
+    assert set(get_type_hints(TurnTruth).values()) <= data
     for seam in seams:
         for name, member in vars(seam).items():
             if not name.startswith("_"):

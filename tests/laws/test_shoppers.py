@@ -17,7 +17,7 @@ from skg_bench.app.skillbook.rebuilt import updates
 from skg_bench.core.content import Content
 from skg_bench.core.domain import outcome_fields
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.world import Draws, Event, Response, Served, Supposing, World
+from skg_bench.core.world import Draws, Event, Response, Served, Silence, SkillsSaid, Supposing, World
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.outcome import Outcome
@@ -154,7 +154,7 @@ class Shown(Front):
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """As behind, and kept."""
         state, response = self.world.respond(state, event, served, draws)
-        did, silent = response.outcome.outcome, cast("Bool", response.silent)
+        did, silent = response.outcome.outcome, cast("Silence", response.case).unspoken
         keys = draws.event.tolist()
         self.said.update({key: [] for key in keys})
         for row, *rest in zip(*(column.tolist() for column in columns(response.feedback)), strict=True):
@@ -192,7 +192,9 @@ class LyingOfAdvice(Shown):
 
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """What was done and said the first time, in another mood."""
-        state, response = self.world.respond(state, event, replace(served, fresh=not served.fresh), draws)
+        said = cast("SkillsSaid", served.said)
+        other = replace(served, said=replace(said, fresh=not said.fresh))
+        state, response = self.world.respond(state, event, other, draws)
         told, keys = cast("Shown", self.told), draws.event.tolist()
         rows = [(row, *what) for row, key in enumerate(keys) for what in told.said[key]]
         row, kind, value, delay = np.array(rows, np.int64).reshape(-1, 4).T
@@ -201,7 +203,8 @@ class LyingOfAdvice(Shown):
         )
         code, silent = (np.array(column) for column in zip(*(told.done[key] for key in keys), strict=True))
         outcome = replace(response.outcome, outcome=code.astype(np.int32))
-        return state, replace(response, feedback=feedback, outcome=outcome, silent=silent, quality=2 - response.quality)
+        quality = 2 - response.quality
+        return state, replace(response, feedback=feedback, outcome=outcome, case=Silence(silent), quality=quality)
 
 
 @pytest.mark.parametrize("arm", shoppers.BLIND)

@@ -10,7 +10,7 @@ from skg_bench.core.batch import nth
 from skg_bench.core.feedback import RATING, Feedback, joined_rows
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import LLM, Completions, Prompts
-from skg_bench.core.world import PROCEDURE, Draws, Event, Reaction, Response, Served, Supposing, World
+from skg_bench.core.world import PROCEDURE, Draws, Event, Execution, Reaction, Response, Served, Supposing, World
 from skg_bench.engine import step
 
 _DRAWS_OF = step.draws_of
@@ -42,14 +42,14 @@ class Remembering(Front):
         self.said.update({place: [] for place in places})
         for row, *rest in zip(*(column.tolist() for column in columns(given)), strict=True):
             self.said[places[row]].append(tuple(rest))
-        if response.execution is not None:
-            self.failed |= zip(places, response.execution.failed.tolist(), strict=True)
+        if isinstance(response.case, Execution):
+            self.failed |= zip(places, response.case.failed.tolist(), strict=True)
         return state, response
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """As the world behind."""
         state, reaction = self.world.offer(state, event, offers, draws)
-        general, places = reaction.name if reaction.general is None else reaction.general, places_of(draws)
+        general, places = reaction.general, places_of(draws)
         for row in np.flatnonzero(offers).tolist():
             self.offers[places[row]] = int(reaction.code[row]), int(reaction.name[row]), int(general[row])
         return state, reaction
@@ -81,11 +81,11 @@ class Retelling(Front):
 
     def _executed(self, response: Response, event: Event, served: Served, draws: Draws) -> Response:
         """With procedures that fail where they failed the first time."""
-        if response.execution is None:
+        if not isinstance(response.case, Execution):
             return response
         failed = np.array([self.memory.failed.get(place, False) for place in places_of(draws)])
         answer = np.where(served.how == PROCEDURE, np.where(failed, event.number, served.answer), response.answer)
-        return replace(response, answer=answer, execution=replace(response.execution, failed=failed))
+        return replace(response, answer=answer, case=replace(response.case, failed=failed))
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """What was done the first time."""

@@ -40,7 +40,6 @@ def world(seed: int) -> tuple[Query, Skillbooks]:
 
 def book_of(books: Skillbooks, query: Query, row: int) -> Skillbook:
     """A user's book as a value."""
-    assert query.contents is not None
     n = int(books.n_skills[row])
     columns = (books.active, books.uses, books.ok, books.partial, books.miss)
     values = zip(*(column[row, :n].tolist() for column in columns), strict=True)
@@ -101,7 +100,6 @@ def test_a_user_is_routed_the_same_alone_and_among_others(seed: int) -> None:
 def test_skills_that_say_nothing_are_in_no_prompt() -> None:
     query, books = world(3)
     router = InPrompt("evidence", 8000, 16)
-    assert (router.route(replace(query, contents=None), books).skill == -1).all()
     silent = replace(books, content=np.zeros_like(books.content))
     assert (router.route(query, silent).skill == -1).all()
 

@@ -49,7 +49,10 @@ def world(seed: int, users: int = 30, examples: int = 40) -> tuple[Query, Skillb
     books = samples.lengthened(samples.ragged(rng, users, examples, texts=TEXTS, skills=12), vectors)
     wide = vectors.astype(np.float32)
     truth = TurnTruth(
-        rng.integers(0, 3, books.active.shape).astype(np.int32), np.zeros(users, np.int32), np.zeros(users, np.bool_)
+        rng.integers(0, 3, books.active.shape).astype(np.int32),
+        np.zeros(users, np.int32),
+        np.zeros(users, np.bool_),
+        np.zeros((users, 0)),
     )
     text = rng.integers(0, TEXTS, users).astype(np.int32)
     return samples.query(text, SimilarityTable(wide @ wide.T), books, truth), books, vectors

@@ -28,6 +28,7 @@ from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query, Skillbooks
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine import execute as engine
@@ -172,7 +173,7 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     def ours(i: int) -> None:
         text = np.array([i], np.int32)
         near, words = InBook(pinned, text, example), TermsOfBook(silent, text, example)
-        query = Query(1, now, text, ones, now, zero, near, words, None)
+        query = Query(1, now, text, ones, now, zero, near, words, None, now, Texts([], [], None).contents)
         choose_skills(stack, query, books, memory, event)
 
     def numpys(i: int) -> None:

@@ -50,6 +50,7 @@ from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I32, SCALE
 from skg_bench.core.shared import shared_book
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query, Router
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine.relabel import Relabelled
@@ -163,7 +164,7 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
     def query(i: int) -> Query:
         text = np.array([i], np.int32)
         near, words = InBook(pinned, text, books.example), TermsOfBook(silent, text, books.example)
-        return Query(1, now, text, ones, now, zero, near, words, None)
+        return Query(1, now, text, ones, now, zero, near, words, None, now, Texts([], [], None).contents)
 
     return {
         OWN: lambda i: components(arm).router.route(query(i), books),

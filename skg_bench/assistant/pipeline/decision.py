@@ -11,7 +11,7 @@ from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.deciding import Candidates, Decision, Shown
 from skg_bench.core.grid import F64, I32, I64, U64, sigmoid
 from skg_bench.core.spending_checks import check_spent
-from skg_bench.core.types import Completions, Query, Scorer, Shortlist, Skillbooks, WrittenTexts
+from skg_bench.core.types import FREE, Completions, Query, Scorer, Shortlist, Skillbooks, WrittenTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ServingChoice:
     features: F64 | None  # [B, K, F]
     decision: Decision
     skill: I32  # [B] -1: the LLM answers
-    cost: Completions | None = None  # what policies spent; None: nothing
+    cost: Completions = FREE  # what policies spent
     places: I32 | None = None  # [B] how many places the shortlist of a row has; None: all the same
 
 
@@ -78,10 +78,10 @@ class _Spent:
         check_spent(cost, rows)
         self._parts.append((rows, cost))
 
-    def total(self, n: int) -> Completions | None:
-        """Sum for each of `n` rows; None: nothing was reported."""
+    def total(self, n: int) -> Completions:
+        """Sum for each of `n` rows; FREE: nothing was reported."""
         if not self._parts:
-            return None
+            return FREE
         none = np.zeros(n, np.int32)
         total = Completions(none, none.copy(), np.zeros(n), np.zeros(n))
         for rows, cost in self._parts:

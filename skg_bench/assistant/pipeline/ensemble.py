@@ -20,7 +20,16 @@ from skg_bench.assistant.pipeline.stack import View, stacked
 from skg_bench.assistant.pipeline.stack_memory import Decided, Learned, PipelineState, refit, relearns
 from skg_bench.assistant.pipeline.under_way import TurnJobs
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Applied, Experience, GroundTruth, LogColumns, Message, Reply
+from skg_bench.core.assistant import (
+    Applied,
+    EnsembleColumns,
+    Experience,
+    FromBook,
+    GroundTruth,
+    Message,
+    Reply,
+    no_worth,
+)
 from skg_bench.core.batch import NO_OPERATIONS, Batch, stores
 from skg_bench.core.batch import joined as merged
 from skg_bench.core.errors import UsageError
@@ -95,18 +104,18 @@ class Pipelines:
         table, skill = state.table, choice.skill
         hit, rows, at = skill >= 0, np.arange(len(skill)), np.maximum(skill, 0)
         how = np.where(hit, state.stack.how(len(skill)), FALLBACK)
-        return Reply(
-            how, np.where(hit, table.answer[rows, at], -1), skill=skill, propensity=choice.decision.propensity,
-            source=np.where(how == STORED, table.source[rows, at], -1), compared=_compared(state, choice),
-            says=np.where(hit, table.content[rows, at], 0), context=_context(state, query), cost=choice.cost,
+        case = FromBook(
+            skill, choice.decision.propensity, np.where(how == STORED, table.source[rows, at], -1),
+            _compared(state, choice), np.where(hit, table.content[rows, at], 0), choice.cost,
         )  # fmt: skip
+        return Reply(how, np.where(hit, table.answer[rows, at], -1), case, _context(state, query))
 
     # ------------------------------------------------------------------------------------------------- learn
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: PipelineState) -> PipelineState:
         """Ratings are recorded, the curators change the books, and policies and scorer learn."""
         seen, feedback, place = _rated(state, seen, feedback)
-        if seen.failed is not None:
+        if seen.failed.any():
             state.decided = _without_failed(state.decided, seen.failed)
         decided, query = state.decided, seen.message
         choice, n, t = decided.choice, len(query.text), query.turn
@@ -115,7 +124,7 @@ class Pipelines:
         _record_ratings(state, seen, feedback, place)
         state.past[:n, t] = np.where(hit, -1, query.text)
         truth = decided.truth
-        if truth is not None and seen.right is not None:
+        if truth is not None:
             oracles = state.stack.portion(state.stack.oracles, n)
             right = ~hit & seen.right
             truth = replace(truth, llm_right=right if oracles is None else right[oracles.index])
@@ -124,19 +133,20 @@ class Pipelines:
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
-            state.message[:n, : t + 1], choice.shortlist.skill, reporter(reported.append), domain=query.domain,
+            state.message[:n, : t + 1], choice.shortlist.skill, np.zeros(n, np.bool_), reporter(reported.append),
+            query.domain,
         )  # fmt: skip
         views = state.stack.views(observed, decided.books)
         offers = state.stack.offers(observed, views, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
-        if state.stack.by_intent is not None and reaction.general is not None:
+        if state.stack.by_intent is not None:
             by_intent = state.stack.each(state.stack.by_intent, n)
             reaction = replace(reaction, name=np.where(by_intent, reaction.general, reaction.name))
         if turn_jobs is None:
             updates, jobs = _learn_at_once(state, seen, views, reaction, feedback, reported=reported)
             ended: Sequence[tuple[Jobs, Course | None]] = () if jobs is None else [(jobs, None)]
         else:
-            known_at = query.time[feedback.row] if seen.known_at is None else seen.known_at[place]
+            known_at = seen.known_at[place]
             InTime(state, query, turn_jobs).learn(observed, reaction, feedback, known_at)
             updates, ended = turn_jobs.applied, turn_jobs.ended
             jobs = joined_jobs([NO_JOBS, *turn_jobs.begun])
@@ -167,10 +177,12 @@ class Pipelines:
     def best(self, truth: GroundTruth, state: PipelineState) -> F64 | None:
         """Expected worth of the best active skill, or of the generic question if that is better."""
         table, n = state.table, len(truth.type)
-        worth = None if truth.worth is None else _worth(truth, np.where(table.active[:n], table.content[:n], 0))
-        return None if worth is None else worth.max(axis=1)
+        if truth.worth is no_worth:
+            return None
+        best: F64 = _worth(truth, np.where(table.active[:n], table.content[:n], 0)).max(axis=1)
+        return best
 
-    def columns(self, state: PipelineState) -> LogColumns:
+    def columns(self, state: PipelineState) -> EnsembleColumns:
         """Columns of decisions and skillbooks."""
         decided, learned, table = state.decided, state.learned, state.table
         choice, books = decided.choice, decided.books
@@ -245,14 +257,15 @@ def _oracles_truth(state: PipelineState, truth: GroundTruth, n: int) -> TurnTrut
         if places:
             mine = OwnRows(places, len(stack.oracles), len(rows))
             quality[mine.index] = truth.judge(rows[mine.index, None], answer[mine.index], supposing)
-    return TurnTruth(quality, truth.type[rows], np.zeros(len(rows), np.bool_), None if worth is None else worth[rows])
+    return TurnTruth(quality, truth.type[rows], np.zeros(len(rows), np.bool_), worth[rows])
 
 
-def _worth(truth: GroundTruth, content: U64) -> F64 | None:
-    """Expected worth `[B, 1 + S]` of what is said without a skill, and of what skills say; None: these keep answers. A
-    skill that says nothing counts as none.
+def _worth(truth: GroundTruth, content: U64) -> F64:
+    """Expected worth `[B, 1 + S]` of what is said without a skill, and of what skills say; `[B, 0]`: these keep
+    answers. A skill that says nothing counts as none.
     """
-    return None if truth.worth is None else truth.worth(np.pad(content, ((0, 0), (1, 0))))
+    padded = content if truth.worth is no_worth else np.pad(content, ((0, 0), (1, 0)))
+    return truth.worth(padded)
 
 
 def _without_failed(decided: Decided, failed: Bool) -> Decided:
@@ -269,14 +282,14 @@ def _at_versions(jobs: Jobs, before: I32, after: I32) -> Jobs:
 
 def _nobody(n: int) -> Reaction:
     nothing = np.full(n, -1, np.int32)
-    return Reaction(nothing, nothing)
+    return Reaction(nothing, nothing, nothing)
 
 
-def _compared(state: PipelineState, choice: ServingChoice) -> I32 | None:
+def _compared(state: PipelineState, choice: ServingChoice) -> I32:
     """The answer of the nearest candidate where the LLM answers and the arm reads whether the two agree; else -1."""
     reads, skill = state.stack.reads_agreement, choice.skill
     if not reads.any():
-        return None
+        return np.full(len(skill), -1, np.int32)
     nearest = choice.shortlist.skill[:, 0]
     asks = np.tile(reads, len(skill) // len(reads)) & (skill < 0) & (nearest >= 0)
     return np.where(asks, state.table.answer[np.arange(len(skill)), np.maximum(nearest, 0)], -1)

@@ -143,7 +143,7 @@ class InTime:
             topic = np.full(n, -1)
             topic[rows] = about
             spoken = known.rows(known.turn == topic[known.row])
-            self._job(replace(silent, asks=seen.asks & asks), Reaction(nothing, nothing), spoken, start, topic)
+            self._job(replace(silent, asks=seen.asks & asks), Reaction(nothing, nothing, nothing), spoken, start, topic)
         start = np.maximum(now, before + apart)
         begun = self._job(seen, reaction, known.rows(~late), start, np.full(n, seen.turn))
         before[begun] = start[begun]

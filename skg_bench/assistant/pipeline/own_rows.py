@@ -17,7 +17,7 @@ from skg_bench.core.content import Contents
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F32, I32, I64
 from skg_bench.core.learning_jobs import Jobs
-from skg_bench.core.types import Observation, Query, Similarity, Skillbooks, TurnTruth, WrittenTexts
+from skg_bench.core.types import NO_STARTS, Observation, Query, Similarity, Skillbooks, TurnTruth, WrittenTexts
 from skg_bench.core.vocabulary import TermsOfBook, Vocabulary
 from skg_bench.core.world import Reaction
 
@@ -60,32 +60,28 @@ class OwnRows:
 
     def reaction(self, reaction: Reaction) -> Reaction:
         """Reactions of these rows."""
-        general = reaction.general
-        return Reaction(
-            reaction.code[self.index], reaction.name[self.index], None if general is None else general[self.index]
-        )
+        return Reaction(*(column[self.index] for column in (reaction.code, reaction.name, reaction.general)))
 
     def truth(self, truth: TurnTruth, width: int) -> TurnTruth:
         """Truth of these rows, about the first `width` skills."""
-        worth = None if truth.worth is None else truth.worth[:, : 1 + width][self.index]
-        quality = truth.quality[:, :width][self.index]
+        quality, worth = truth.quality[:, :width][self.index], truth.worth[:, : 1 + width][self.index]
         return TurnTruth(quality, truth.type[self.index], truth.llm_right[self.index], worth)
 
     def books(self, books: Skillbooks) -> Skillbooks:
         """The books of these rows."""
         skills, examples = books.n_skills[self.index], books.n_examples[self.index]
         widths = {"_skills": max(int(skills.max(initial=1)), 1), "_examples": max(int(examples.max(initial=1)), 1)}
-        view = OwnBooks(n_skills=skills, n_examples=examples, starts=None, _of=books, _index=self.index, **widths)
+        view = OwnBooks(n_skills=skills, n_examples=examples, starts=NO_STARTS, _of=books, _index=self.index, **widths)
         return cast("Skillbooks", view)
 
     def query(self, query: Query, books: Skillbooks, truth: TurnTruth | None) -> Query:
         """The messages of these rows, to their books `books`."""
-        at, text, local = self.index, query.text[self.index], query.local
+        at, text = self.index, query.text[self.index]
         near, terms = cast("InBook", query.similarity), cast("TermsOfBook", query.terms)
         return Query(
             query.turn, query.time[at], text, query.words[at], query.gap[at], query.last_skill[at],
             OwnSimilarity(near.similarity, text, books, self.rows), OwnTerms(terms.vocabulary, text, books), truth,
-            None if local is None else local[at], query.contents,
+            query.local[at], query.contents,
         )  # fmt: skip
 
     def observation(
@@ -100,7 +96,7 @@ class OwnRows:
         view = OwnObservation(
             turn=seen.turn, similarity=OwnSimilarity(near.similarity, seen.text[self.index], books, self.rows),
             texts=OwnTexts(seen.texts, self.rows), truth=truth, report=reported, _of=seen, _index=self.index,
-            **{"tags_only": None, **columns},
+            domain=seen.domain, **columns,
         )  # fmt: skip
         return cast("Observation", view)
 

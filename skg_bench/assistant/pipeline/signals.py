@@ -84,7 +84,7 @@ class Signals:
         self, query: Query, books: Skillbooks, positions: "Positions", similarity: F64, preference: F64
     ) -> F64:
         """Features of the shortlist, `[B, K, F]` in [0, 1] on the 2**-16 grid, columns as `names`."""
-        clock = query.time if query.local is None else query.local
+        clock = query.local
         bin_, weekend = clock // 10_800 % 8, clock // DAY % 7 >= 5
         uses, examples = positions.uses, np.maximum(positions.at(books.examples_of), 1)
         moments = uses + examples  # uses and captures: each capture adds an example

@@ -20,7 +20,7 @@ from skg_bench.core.calendar import DAY
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import Similarity, Skillbooks
+from skg_bench.core.types import NO_STARTS, Similarity, Skillbooks
 
 _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "active": (np.bool_, 0), "name": (np.int32, -1), "source": (np.int32, -1), "uses": (np.int32, 0),
@@ -105,7 +105,7 @@ class SkillbookTable:
             views = {column: getattr(self, column)[:n_users] for column in _VIEWED}
             for view in views.values():
                 view.flags.writeable = False
-            self._view = Skillbooks(**views, starts=None)
+            self._view = Skillbooks(**views, starts=NO_STARTS)
         return self._view
 
     def hindsight(self) -> None:

@@ -28,6 +28,8 @@ from skg_bench.core.world import (
     Reaction,
     Response,
     Served,
+    Silence,
+    SkillsSaid,
     Stream,
     Supposing,
 )
@@ -245,11 +247,11 @@ class Guardian:
 
     def respond(self, state: Shoppers, event: Event, served: Served, draws: Draws) -> tuple[Shoppers, Response]:
         """Response of users: what they do about advice, what that is worth, and what they say of it, now and later."""
-        if not isinstance(event, Purchase) or served.about is None or served.sound is None:
-            raise ValueError("an event of another world, or advice that nobody read")
-        listening, about = self._listening, served.about
-        fresh = listening.logit(event, about[:, None], served.sound[:, None])
-        logit = fresh if served.fresh else fresh - self._wear(state.mood, event.time, about)[:, None]
+        if not (isinstance(event, Purchase) and isinstance(said := served.said, SkillsSaid)):
+            raise TypeError("an event of another world, or advice that nobody read")
+        listening, about = self._listening, said.about
+        fresh = listening.logit(event, about[:, None], said.sound[:, None])
+        logit = fresh if said.fresh else fresh - self._wear(state.mood, event.time, about)[:, None]
         listen, react = (_uniform(draws.event, purpose) for purpose in (Purpose.LISTEN, Purpose.REACT))
         code = listening.react(event.tier, logit[:, 0], listen, react)
         held_back, silent = holds_back(code, event.tier), code == AUTO_APPROVED
@@ -263,7 +265,7 @@ class Guardian:
         later = self._afterwards.said(code, content, event.time, event.turn, state.key, draws.event)
         feedback = joined_rows([feedback_rows(OUTCOME, code, waits), later])
         quality = np.where(content, RIGHT, WRONG).astype(np.int32)
-        response = Response(quality, event.number, feedback, silent=silent, outcome=outcome)
+        response = Response(quality, event.number, feedback, Silence(silent), outcome)
         return self._after(state, event, about, code), response
 
     def _wear(self, mood: Mood, now: I64, about: I32) -> F64:
@@ -288,7 +290,8 @@ class Guardian:
     def offer(self, state: Shoppers, event: Event, offers: Bool, draws: Draws) -> tuple[Shoppers, Reaction]:
         """Declines offers: nobody names strategies."""
         code = np.where(offers, 2, -1).astype(np.int32)
-        return state, Reaction(code, np.full(len(code), -1, np.int32))
+        nameless = np.full(len(code), -1, np.int32)
+        return state, Reaction(code, nameless, nameless)
 
     def merge(self, state: Shoppers, event: Event, row: I64, earlier: I32, draws: Draws) -> Shoppers:
         """Changes nothing: strategies are not made of answers."""

@@ -21,7 +21,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import joined_rows
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.world import Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
+from skg_bench.core.world import AS_SERVED, Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator.answers import corpus as corpora
 from skg_bench.simulator.answers.habits import Habits, as_column, messages_by_day
 from skg_bench.simulator.answers.judging import Judging, Users
@@ -371,7 +371,8 @@ class AssistantUsers:
         quality, answer, execution = judging.answered(state.ledger, event, served, draws)
         ratings = reactions.rate(quality, draws)
         agreeing = judging.agreeing(state.ledger, event, served, quality)
-        return state, Response(quality, answer, joined_rows([ratings, agreeing]), execution)
+        case = AS_SERVED if execution is None else execution
+        return state, Response(quality, answer, joined_rows([ratings, agreeing]), case)
 
     def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
         """Do they accept an offer to capture, and which name do they give? Each offer tires."""

@@ -397,4 +397,5 @@ class Recorded:
         """Accepted with a probability that is assumed, under a name of the message's own."""
         yes = offers & (draws.accept < self.accept)
         code = np.where(offers, np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
-        return state, Reaction(code.astype(np.int32), np.where(yes, len(self.types) + event.text, -1).astype(np.int32))
+        name = np.where(yes, len(self.types) + event.text, -1).astype(np.int32)
+        return state, Reaction(code.astype(np.int32), name, name)

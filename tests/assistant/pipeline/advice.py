@@ -8,7 +8,7 @@ import numpy as np
 
 from skg_bench.assistant.pipeline.ensemble import Pipelines
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Experience, GroundTruth, Library, Message, Reply, Worth
+from skg_bench.core.assistant import Experience, FromBook, GroundTruth, Library, Message, Reply, Worth, no_worth
 from skg_bench.core.batch import ADD, NO_ROWS, Batch, blank
 from skg_bench.core.content import Content
 from skg_bench.core.feedback import Feedback, KnownFeedback, feedback, joined_rows
@@ -45,17 +45,19 @@ class Play:
     def learned(self, given: Feedback, failed: Bool | None = None, right: Bool | None = None) -> None:
         """The turn is over: users say so much of it, and where `failed` nothing was said to them."""
         message, n = self.message, len(self.message.text)
-        late, _, contexts = self.pending.due(message.time)
-        skill = np.full(n, -1, np.int32) if self.reply.skill is None else self.reply.skill
-        skill = skill if failed is None else np.where(failed, -1, skill).astype(np.int32)
+        late, since, contexts = self.pending.due(message.time)
+        assert isinstance(self.reply.case, FromBook)
+        unserved = np.zeros(n, np.bool_) if failed is None else failed
+        skill = np.where(unserved, -1, self.reply.case.skill).astype(np.int32)
         waits = given.delay > 0
         self.pending.add(given.rows(waits), self.t, message.time, skill, self.reply.context)
         now = given.rows(~waits)
         self.known = joined_rows([late, feedback(now.row, self.t, now.kind, now.value, skill[now.row])])
         none = np.full(n, -1, np.int32)
         seen = Experience(
-            message, self.reply, np.full(n, self.t, np.int32), none, contexts, lambda _: Reaction(none, none),
-            lambda _rows, _earlier: None, list, right, failed,
+            message, self.reply, np.full(n, self.t, np.int32), none, contexts, lambda _: Reaction(none, none, none),
+            lambda _rows, _earlier: None, list, np.zeros(n, np.bool_) if right is None else right, unserved,
+            np.concatenate([since, message.time[now.row]]),
         )  # fmt: skip
         self.state = self.assistant.learn(seen, self.known, self.state)
 
@@ -72,7 +74,7 @@ NOTHING_SAID = Feedback(np.zeros(0, np.int64), NO_ROWS, NO_ROWS, np.zeros(0, np.
 def _message(play: Play, n: int, worth: Worth | None) -> Message:
     time: I64 = samples.NOW + DAY * np.full(n, play.t, np.int64)
     none: I32 = np.full(n, -1, np.int32)
-    truth = GroundTruth(_unknown, none, none, np.zeros(n, np.bool_), worth)
+    truth = GroundTruth(_unknown, none, none, np.zeros(n, np.bool_), worth or no_worth)
     gap = np.full(n, DAY if play.t else np.iinfo(np.int64).max)
     return Message(
         play.t, none * 0 + play.t, time, time, np.arange(n, dtype=np.int32), gap,

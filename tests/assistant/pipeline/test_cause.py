@@ -9,7 +9,7 @@ import pytest
 
 from skg_bench.assistant.pipeline.cause import causes
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
-from skg_bench.core.assistant import GroundTruth
+from skg_bench.core.assistant import GroundTruth, no_worth
 from skg_bench.core.calendar import EPOCH
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import I32, I64
@@ -184,7 +184,7 @@ def test_the_first_link_that_failed_is_the_cause(
     scores = np.array([[*combined, *[-1.0] * pad]])
     candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1], none)
     skill, before = np.array([served], np.int32), np.array([answerable], np.int32)
-    truth = GroundTruth(judge, event.type, before, before > 0)
+    truth = GroundTruth(judge, event.type, before, before > 0, no_worth)
     (code,) = causes(truth, table, candidates, skill=skill, how=np.array([STORED], np.int32))
     assert CAUSES[code] == cause
 
@@ -230,6 +230,6 @@ def test_the_first_link_that_failed_is_the_cause_of_procedures_too(
     shortlist = np.array([[*range(len(combined)), *[-1] * pad]], np.int32)
     scores = np.array([[*combined, *[-1.0] * pad]])
     candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1], none)
-    truth = GroundTruth(judge, event.type, np.zeros(1, np.int32), np.array([familiar]))
+    truth = GroundTruth(judge, event.type, np.zeros(1, np.int32), np.array([familiar]), no_worth)
     (code,) = causes(truth, table, candidates, skill=np.array([served], np.int32), how=np.array([PROCEDURE], np.int32))
     assert CAUSES[code] == cause

@@ -33,7 +33,7 @@ ARM = pipeline_arm("skg", MODEL, 50.0, *PARTS)
 
 def at_once(stack: Stack, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks) -> Batch:
     """The operations of a stack at its first turn."""
-    return stack.curate(stack.views(seen, books), Reaction(offer, name), known, stack.start(len(offer))[1])[1]
+    return stack.curate(stack.views(seen, books), Reaction(offer, name, name), known, stack.start(len(offer))[1])[1]
 
 
 @pytest.mark.parametrize("freeze", ["book", "book+scorer", "all"])

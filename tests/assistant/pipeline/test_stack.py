@@ -198,9 +198,10 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
         None,
         np.zeros((4, 4), np.int32),
         np.full((4, 5), -1, np.int32),
+        no,
     )
     late = KnownFeedback(*np.zeros((5, 0), np.int32))
-    states, batch = stack.curate(stack.views(seen, books), Reaction(nobody, nobody), late, (None,))
+    states, batch = stack.curate(stack.views(seen, books), Reaction(nobody, nobody, nobody), late, (None,))
     assert (states, batch) == ((None,), NO_OPERATIONS)
     assert isinstance(NO_OPERATIONS, Batch)
 

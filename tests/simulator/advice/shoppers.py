@@ -11,7 +11,7 @@ from skg_bench.core.content import Content
 from skg_bench.core.draws import key
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.paths import CONF
-from skg_bench.core.world import FALLBACK, PROMPTED, Draws, Response, Served
+from skg_bench.core.world import FALLBACK, PROMPTED, Draws, Response, Served, SkillsSaid
 from skg_bench.engine.step import draws_of
 from skg_bench.simulator.advice.guardian import Guardian
 from skg_bench.simulator.advice.people import Shoppers
@@ -67,5 +67,7 @@ def advised(
     how = np.where(kinds < 0, FALLBACK, PROMPTED).astype(np.int32)
     made = np.broadcast_to(np.asarray(sound), n)
     draws = draws_of(key(0, state.events.user), event.number)
-    _, response = world.respond(state, event, Served(how, nothing, blank, blank, nothing, kinds, made, fresh), draws)
+    _, response = world.respond(
+        state, event, Served(how, nothing, blank, blank, nothing, SkillsSaid(kinds, made, fresh)), draws
+    )
     return response, draws

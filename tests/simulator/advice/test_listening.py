@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from skg_bench.core.world import RIGHT, Response
+from skg_bench.core.world import RIGHT, Response, Silence
 from skg_bench.simulator.advice.guardian import Guardian
 from skg_bench.simulator.advice.levels import (
     ABANDONED,
@@ -65,8 +65,8 @@ def test_nothing_is_said_where_the_analyst_approves() -> None:
     given = response(guardian(), 1)
     outcome = given.outcome
     silent = outcome.tier == ANALYST
-    assert given.silent is not None
-    assert np.array_equal(given.silent, silent)
+    assert isinstance(given.case, Silence)
+    assert np.array_equal(given.case.unspoken, silent)
     assert np.array_equal(silent, outcome.outcome == AUTO_APPROVED)
     assert (outcome.worth[silent] == 0).all()
     assert (outcome.worth_best[silent] == 0).all()

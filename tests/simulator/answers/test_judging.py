@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skg_bench.core.feedback import AGREES
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.world import FALLBACK, NEAR, PROMPTED, RIGHT, STORED, UNKNOWN, WRONG, Response, Served
+from skg_bench.core.world import FALLBACK, NEAR, PROMPTED, RIGHT, STORED, UNKNOWN, UNREAD, WRONG, Response, Served
 from skg_bench.simulator.answers.judging import Users
 from skg_bench.simulator.answers.world import AssistantUsers
 from tests.core import samples
@@ -39,7 +39,7 @@ def responded(
     """The same answer to N users."""
     event = moment(all_of(type_), number=NUMBER)
     before = earlier_answers(N, np.append(BEHIND, -1).astype(np.int32), right, np.full(NUMBER + 1, 60))
-    served = Served(all_of(how), all_of(answer), np.full(N, ability), np.full(N, if_misled), all_of(compared))
+    served = Served(all_of(how), all_of(answer), np.full(N, ability), np.full(N, if_misled), all_of(compared), UNREAD)
     return world.respond(at(event, before), event, served, DRAWS)
 
 

@@ -14,7 +14,19 @@ from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.types import CAUSES
-from skg_bench.core.world import NEAR, PROCEDURE, RIGHT, STORED, WRONG, Draws, Event, Response, Served
+from skg_bench.core.world import (
+    NEAR,
+    PROCEDURE,
+    RIGHT,
+    STORED,
+    UNREAD,
+    WRONG,
+    Draws,
+    Event,
+    Execution,
+    Response,
+    Served,
+)
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers.judging import Users
 from skg_bench.simulator.answers.procedures import Procedures, Running
@@ -53,7 +65,7 @@ def procedure_turn(
         np.array([general, False]),
     )  # fmt: skip
     one, none = np.ones(n), np.full(n, -1, np.int32)
-    return event, Served(none + 1 + PROCEDURE, none + 1, one, 0 * one, none), at(event, before)
+    return event, Served(none + 1 + PROCEDURE, none + 1, one, 0 * one, none, UNREAD), at(event, before)
 
 
 def draws_of(rows: I64) -> Draws:
@@ -79,9 +91,9 @@ def test_where_nothing_generalises_a_procedure_is_a_stored_answer(tmp_path: Path
                 run = served(users, PROCEDURE, asked, source, right=right, general=general, age=7200)
                 stored = served(users, STORED, asked, source, right=right, age=7200)
                 assert np.array_equal(run.quality, stored.quality)
-                assert run.execution is not None
-                assert not run.execution.failed.any()
-                assert (run.execution.cause == -1).all()
+                assert isinstance(run.case, Execution)
+                assert not run.case.failed.any()
+                assert (run.case.cause == -1).all()
 
 
 def test_what_holds_for_ever_is_run_as_rightly_as_it_is_returned(tmp_path: Path) -> None:
@@ -96,8 +108,8 @@ def test_slots_are_filled_wrongly_as_often_as_declared_and_seen_in_part(
     tmp_path: Path, filled: float, silent: float
 ) -> None:
     made = served(world(tmp_path, slots_filled=filled, silent=silent), PROCEDURE, PARIS_ZONE, OSAKA_ZONE)
-    execution, slot = made.execution, CAUSES.index("slot")
-    assert execution is not None
+    execution, slot = made.case, CAUSES.index("slot")
+    assert isinstance(execution, Execution)
     wrong = execution.cause == slot
     assert abs(wrong.mean() - (1 - filled)) < 0.015
     assert abs((wrong & ~execution.failed).mean() - (1 - filled) * silent) < 0.015
@@ -109,8 +121,8 @@ def test_slots_are_filled_wrongly_as_often_as_declared_and_seen_in_part(
 
 def test_what_is_looked_up_needs_a_tool_which_fails_as_declared(tmp_path: Path) -> None:
     users = world(tmp_path, tool_fails=0.25, tool_latency_ms=700.0, tool_usd=0.01)
-    made, tool = served(users, PROCEDURE, NEWS, NEWS).execution, CAUSES.index("tool")
-    assert made is not None
+    made, tool = served(users, PROCEDURE, NEWS, NEWS).case, CAUSES.index("tool")
+    assert isinstance(made, Execution)
     assert abs((made.cause == tool).mean() - 0.25) < 0.015
     assert np.array_equal(made.failed, made.cause == tool)
     assert (made.latency_ms == 700).all()

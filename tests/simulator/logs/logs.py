@@ -12,7 +12,7 @@ import yaml
 
 from skg_bench.core.grid import I64
 from skg_bench.core.paths import CONF
-from skg_bench.core.world import FALLBACK, Served
+from skg_bench.core.world import FALLBACK, UNREAD, Served
 from skg_bench.simulator.logs.recorded import Readers, Recorded
 from tests.core import samples
 
@@ -88,7 +88,7 @@ def replayed(simulator: Recorded, how: int = FALLBACK, answer: int = -1) -> Repl
     n = state.events.n
     columns = {name: np.full((len(n), n.max()), -1, np.int64) for name in ("quality", "rating", "delay", "local")}
     some = np.ones(len(n), np.int32)
-    served = Served(how * some, answer * some, np.full(len(n), 0.9), np.zeros(len(n)), -some)
+    served = Served(how * some, answer * some, np.full(len(n), 0.9), np.zeros(len(n)), -some, UNREAD)
     draws = samples.draws(np.random.default_rng(0), len(n))
     for turn in range(n.max()):
         event, here = simulator.events(state, turn), turn < n
