@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.feedback import RATING, Feedback
@@ -46,6 +46,7 @@ def test_shards_hold_no_memory_that_was_freed_before(tmp_path: Path, monkeypatch
     assert [name for name in shards if SECRET[:8] in (run.path / name).read_bytes()] == []
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(("", "a", "b", "é", "a longer name")), max_size=6), st.data())
 def test_a_dictionary_has_each_word_once_and_codes_keep_their_words(words: list[str], data: st.DataObject) -> None:
     codes = data.draw(st.lists(st.integers(-1, len(words) - 1), max_size=12))
