@@ -37,12 +37,13 @@ def reporter(keep: Callable[[Jobs], None]) -> Callable[[Jobs], None]:
 
 def _check(where: str, spent: Any, names: tuple[str, ...], row: Any) -> None:
     n = len(row)
+    first = int(row[0]) if n else 0
     for name in names:
         column = np.asarray(getattr(spent, name))
         if column.shape != (n,):
-            raise RowError(0, f"gave {where}{name} of the shape {column.shape}; valid is [{n}]")
+            raise RowError(first, f"gave {where}{name} of the shape {column.shape}; valid is [{n}]")
         if column.dtype.kind not in "iuf":
-            raise RowError(0, f"gave {where}{name} of the type {column.dtype}; valid are numbers")
+            raise RowError(first, f"gave {where}{name} of the type {column.dtype}; valid are numbers")
         if n and not (np.minimum.reduce(column) >= 0 and np.maximum.reduce(column) <= _MOST):  # NaN is neither
             at = int(np.flatnonzero(~((column >= 0) & (column <= _MOST)))[0])
             raise RowError(

@@ -14,6 +14,7 @@ import numpy as np
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.core.batch import Batch, part
 from skg_bench.core.content import Contents
+from skg_bench.core.errors import RowError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F32, I32, I64
 from skg_bench.core.learning_jobs import Jobs
@@ -204,7 +205,13 @@ class OwnTexts:
         return self.texts.add(texts)
 
     def read(self, text: I32, row: I64 | I32 | None = None) -> list[str]:
-        """The words of texts `[n]` of the users of rows `[n]`; None: of all rows, in order."""
+        """The words of texts `[n]` of the users of rows `[n]`; None: of all rows, in order.
+
+        Raises RowError for a text that its user has not met.
+        """
+        n = len(self.rows if row is None else row)
+        if len(text) != n:
+            raise RowError(int(self.rows[0]), f"read {len(text)} texts of {n} users; give the row of each")
         return self.texts.read(text, self.rows if row is None else self.rows[row])
 
     @property

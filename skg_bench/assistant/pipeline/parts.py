@@ -1,7 +1,7 @@
 """Parts of a stack: a component, and the arms that have it; which arms share one, and what it remembers of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,9 @@ import numpy as np
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core import state
 from skg_bench.core.arms import Arm
+from skg_bench.core.types import Skillbooks
+
+_PADDING = 2**15  # cells behind the ends of books that are worth a call of a router: some 100 us
 
 
 @dataclass(frozen=True)
@@ -82,3 +85,16 @@ def _since(arm: Arm, turn: int, seam: str) -> int:
             break
         since = cut
     return since
+
+
+def parted(router: Part, books: Skillbooks, n_arms: int) -> list[Part]:
+    """A router, and once more for the arms with wide books if that leaves out enough padding."""
+    if len(router.arms) == 1:
+        return [router]
+    widest = books.n_examples.reshape(-1, n_arms)[:, list(router.arms)].max(axis=0, initial=0)
+    wide = 2 * widest > widest.max()
+    left_out = len(books.n_examples) // n_arms * int((widest.max() - widest[~wide].max(initial=0)) * (~wide).sum())
+    if wide.all() or left_out < _PADDING:
+        return [router]
+    arms = np.array(router.arms)
+    return [replace(router, arms=tuple(arms[mask].tolist())) for mask in (~wide, wide)]

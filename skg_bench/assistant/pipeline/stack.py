@@ -6,7 +6,6 @@ among them alone. Where all arms have the same component, nothing is sliced. Row
 changes no result. A fork lies beside the arm that it forks from, unless it changes more than that.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -15,21 +14,24 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from skg_bench.assistant.pipeline.components import Components, components, refits
+from skg_bench.assistant.pipeline.components import Components, components
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.own_rows import OwnRows
-from skg_bench.assistant.pipeline.parts import Part, carried_memories, parts_of
+from skg_bench.assistant.pipeline.part_calls import distribution_by, shortlist_by
+from skg_bench.assistant.pipeline.parts import Part, carried_memories, parted, parts_of
+from skg_bench.assistant.pipeline.rights import Rights
 from skg_bench.assistant.pipeline.seeding import REASON
-from skg_bench.core.arms import Arm, Freeze
+from skg_bench.core.arms import Arm
 from skg_bench.core.batch import NO_OPERATIONS, TAG, Batch, joined, part
 from skg_bench.core.deciding import Candidates, Decision
-from skg_bench.core.errors import UsageError, naming
+from skg_bench.core.errors import naming
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.types import Observation, Query, Serving, Shortlist, Skillbooks, TurnTruth
 from skg_bench.core.world import PROCEDURE, PROMPTED, STORED, Reaction
 
 Value = TypeVar("Value", np.bool_, np.int32)
+_EVERY = 64  # turns after which it is looked up again which books are wide
 _PARTS = ("router", "policy", "curator", "serving", "named_by")  # with rows of their own
 HOW: dict[Serving, int] = {"stored": STORED, "prompted": PROMPTED, "procedure": PROCEDURE}
 
@@ -47,16 +49,6 @@ def _alike_now(arm: Arm, other: Arm) -> bool:
     same = all(getattr(parts, name) == getattr(others, name) for name in shared)
     same &= arm.hit_latency_ms == other.hit_latency_ms and arm.mood == other.mood
     return same and arm.llm == other.llm
-
-
-@dataclass(frozen=True, slots=True)
-class _Phase:
-    """Rights to learn, for all turns between two at which an arm freezes; `[A]` each."""
-
-    refits: Bool  # the scorer learns
-    tags_only: Sequence[Bool | None]  # for each curator, its arms with a book that is frozen, where ratings count
-    offers: Sequence[Bool | None]  # and those that make offers; None: all of its arms
-    curates: Sequence[Bool | None]  # and those that it curates, in the same way
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,34 +91,11 @@ class Stack:
 
     def refits(self, turn: int) -> Bool:
         """Whose scorer may learn at this turn, `[A]`."""
-        return self._phase(turn).refits
+        return self._rights.at(turn).refits
 
     @cached_property
-    def _freezes(self) -> list[int]:
-        """Turns at which an arm freezes, ascending."""
-        return sorted({arm.freeze_at for arm in self.arms if arm.freeze_at is not None})
-
-    @cached_property
-    def _phases(self) -> dict[int, "_Phase"]:
-        return {}
-
-    def _phase(self, turn: int) -> "_Phase":
-        """Rights to learn between two turns at which an arm freezes."""
-        nth = bisect_right(self._freezes, turn)
-        if nth not in self._phases:
-            frozen = [arm.frozen(turn) for arm in self.arms]
-            learns = np.array([refits(arm, turn) for arm in self.arms])
-            freezes_of = [[frozen[j] for j in part.arms] for part in self.curators]
-
-            def unless(all_are: bool, freezes: Sequence[Freeze | None]) -> list[Bool | None]:
-                masks = [np.array([f in freezes for f in each]) for each in freezes_of]
-                return [None if (mask == all_are).all() else mask for mask in masks]
-
-            self._phases[nth] = _Phase(
-                learns, unless(False, ("book", "book+scorer")), unless(True, (None,)),
-                unless(True, (None, "book", "book+scorer")),
-            )  # fmt: skip
-        return self._phases[nth]
+    def _rights(self) -> Rights:
+        return Rights(self.arms, self.curators)
 
     # ---------------------------------------------------------------------------------------------- rows
 
@@ -195,22 +164,16 @@ class Stack:
         """The shortlist of each row by its own router, and how many places it has in each row; None: in all the same.
         `query.truth`: of the rows of oracles.
         """
-        if len(self.routers) == 1:
-            (router,) = self.routers
-            truth = self.truth_for(router, query.truth, books)
-            with naming(router.component):
-                return router.component.route(
-                    query if truth is query.truth else replace(query, truth=truth), books
-                ), None
-        b, shortlists = len(query.text), []
-        for router in self.routers:
+        b, shortlists, routers = len(query.text), [], self._routed(query.turn, books)
+        if len(routers) == 1:
+            truth = self.truth_for(routers[0], query.truth, books)
+            whole = query if truth is query.truth else replace(query, truth=truth)
+            return shortlist_by(routers[0].component, whole, books), None
+        for router in routers:
             portion = cast("OwnRows", self.portion(router.arms, b))
             theirs = portion.books(books)
-            with naming(router.component):
-                made = router.component.route(
-                    portion.query(query, theirs, self.truth_for(router, query.truth, theirs)), theirs
-                )
-            shortlists.append((portion, made))
+            messages = portion.query(query, theirs, self.truth_for(router, query.truth, theirs))
+            shortlists.append((portion, shortlist_by(router.component, messages, theirs)))
         k = max(made.skill.shape[1] for _, made in shortlists)
         skill, similarity, places = np.full((b, k), -1, np.int32), np.zeros((b, k)), np.full(b, k, np.int32)
         for portion, made in shortlists:
@@ -218,6 +181,19 @@ class Stack:
             skill[portion.index, :width], similarity[portion.index, :width] = made.skill, made.similarity
             places[portion.index] = width
         return Shortlist(skill, similarity), places if (places < k).any() else None
+
+    @cached_property
+    def _by_width(self) -> list[Part]:
+        return []
+
+    def _routed(self, turn: int, books: Skillbooks) -> list[Part]:
+        """Routers with the arms that they are called for; where some have far wider books, these are called for apart.
+        What is wide is looked up now and then, as it changes no result.
+        """
+        if turn % _EVERY == 0 or not self._by_width:
+            n_arms = len(self.arms)
+            self._by_width[:] = [part for router in self.routers for part in parted(router, books, n_arms)]
+        return self._by_width
 
     # -------------------------------------------------------------------------------------------- policies
 
@@ -227,12 +203,12 @@ class Stack:
         Raises UsageError, which names the policy, if a row is no distribution.
         """
         if len(self.policies) == 1:
-            return _distribution(self.policies[0].component, candidates, states[0])
+            return distribution_by(self.policies[0].component, candidates, states[0])
         b, k = candidates.skill.shape
         out = np.empty((b, 1 + k))
         for policy, memory in zip(self.policies, states, strict=True):
             portion = cast("OwnRows", self.portion(policy.arms, b))
-            out[portion.index] = _distribution(policy.component, candidates.rows(portion.index), memory)
+            out[portion.index] = distribution_by(policy.component, candidates.rows(portion.index), memory)
         return out
 
     def learned(self, states: Sequence[Any], decision: Decision, known: KnownFeedback, batch: Batch) -> tuple[Any, ...]:
@@ -255,7 +231,7 @@ class Stack:
         """Views of each curator on the turn and the books; None: no arm of it learns any more. `seen.truth`: of the
         rows of oracles.
         """
-        phase = self._phase(seen.turn)
+        phase = self._rights.at(seen.turn)
         rights = zip(self.curators, phase.curates, phase.tags_only, strict=True)
         return [
             self._view(curator, seen, books, asks=arms, tags_only=tags_only) if arms is None or arms.any() else None
@@ -279,7 +255,7 @@ class Stack:
     def offers(self, seen: Observation, views: Sequence[View | None], states: Sequence[Any]) -> Bool:
         """Whom to ask, each row by its own curator; where the book is frozen, nobody."""
         out = np.zeros(len(seen.text), np.bool_)
-        rights = zip(self.curators, views, states, self._phase(seen.turn).offers, strict=True)
+        rights = zip(self.curators, views, states, self._rights.at(seen.turn).offers, strict=True)
         for curator, view, memory, arms in rights:
             if view is None or not (arms is None or arms.any()):
                 continue
@@ -312,7 +288,7 @@ class Stack:
 
     def _admitted(self, curator: Part, turn: int, batch: Batch) -> Batch:
         """Operations without those that frozen arms do not learn by."""
-        phase, at, n_arms = self._phase(turn), self.curators.index(curator), len(curator.arms)
+        phase, at, n_arms = self._rights.at(turn), self.curators.index(curator), len(curator.arms)
         if (arms := phase.curates[at]) is not None:
             batch = part(batch, arms[batch.row % n_arms])
         if (tags_only := phase.tags_only[at]) is not None:
@@ -354,20 +330,3 @@ def stacked(arms: Sequence[Arm], turn: int = 0) -> Stack:
     reasons = tuple(dict.fromkeys([*(reason for curator in ever for reason in curator.reasons), *seeded, *waits]))
     routers, policies, curators = (parts_of(arms, turn, seam) for seam in ("router", "policy", "curator"))
     return Stack(tuple(now), routers, policies, curators, reasons)
-
-
-def _distribution(policy: Any, candidates: Candidates, memory: Any) -> F64:
-    with naming(policy):
-        share: F64 = policy.propensities(candidates, memory)
-    b, k = candidates.skill.shape
-    where = f"{type(policy).__module__}.{type(policy).__qualname__}.propensities"
-    if share.shape != (b, 1 + k):
-        raise UsageError(f"{where} gave {share.shape}; valid is [{b}, {1 + k}], column 0 the fallback")
-    total = np.add.reduce(share, axis=1)
-    off = np.abs(total - 1.0)
-    if b and not (np.maximum.reduce(off) < 1e-6 and np.minimum.reduce(share, axis=None) >= 0):  # nor NaN
-        raise UsageError(
-            f"{where} gave rows with sums from {total.min():g} to {total.max():g}; valid are rows without negative "
-            "numbers that sum to 1"
-        )
-    return share

@@ -10,6 +10,8 @@ import pytest
 
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
+from skg_bench.assistant.pipeline import parts
+from skg_bench.assistant.pipeline import stack as stack_module
 from skg_bench.assistant.pipeline.components import AT_ONCE, Components
 from skg_bench.assistant.pipeline.own_rows import OwnRows
 from skg_bench.assistant.pipeline.seeding import SeedBook
@@ -21,7 +23,7 @@ from skg_bench.core.batch import NO_OPERATIONS, Batch
 from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import F64
+from skg_bench.core.grid import F64, Bool
 from skg_bench.core.types import Observation, Query, Shortlist, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.none import NoLearning
@@ -271,6 +273,28 @@ def test_a_stacked_run_is_to_the_bit_that_of_each_arm_alone(plan: Plan, alone: l
     assert all(hits > 0 for arm, (_, hits) in sizes.items() if arm not in ("band", "deaf"))
 
 
+def test_arms_with_wide_books_are_routed_apart_to_the_same_bits(
+    plan: Plan, alone: list[Logbook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: dict[tuple[int, ...], int] = {}
+    rows = OwnRows.query
+
+    def noted(own: OwnRows, *more: Any) -> Query:
+        called[own.arms] = called.get(own.arms, 0) + 1
+        return rows(own, *more)
+
+    monkeypatch.setattr(OwnRows, "query", noted)
+    together = apart(plan, alone)
+    names = [arm.name for arm in plan.arms]
+    everything, skg = names.index("everything"), names.index("skg")
+    assert any({everything, skg} <= set(arms) for arms in called)
+    called.clear()
+    monkeypatch.setattr(parts, "_PADDING", 1)
+    monkeypatch.setattr(stack_module, "_EVERY", 8)
+    assert together == apart(plan, alone) == []
+    assert any(everything in arms and skg not in arms for arms in called)
+
+
 def test_a_stack_tells_how_many_turns_it_made(plan: Plan) -> None:
     cohort, ticks = cohort_of(world(plan), USERS), list[int]()
     run_cohort(world(plan), plan.arms[:2], cohort, TOP_K, ticks.append)
@@ -316,6 +340,41 @@ class Beyond:
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Fails, where rows are the router's own."""
         return Shortlist(books.name[len(query.text) :][:1], books.uses[[len(query.text)]].astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Short(Beyond):
+    """A router that gives the shortlist of one row for all."""
+
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
+        """Of the first row."""
+        return Shortlist(np.full((1, 3), -1, np.int32), np.zeros((1, 3)))
+
+
+@dataclass(frozen=True)
+class Mute(SKG):
+    """A curator that reads the text of one row for all."""
+
+    def offers(self, seen: Observation, state: None) -> Bool:
+        """Reads the first text."""
+        seen.texts.read(seen.text[:1])
+        return super().offers(seen, state)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"router": Short()}, r"test_stack\.Short\.route gave \(1, 3\) and \(1, 3\); valid is \[6, K\] for both"),
+        (
+            {"curator": Mute(**vars(PAPER))},
+            r"test_stack\.Mute of arm 'second', user \d+, turn 0: read 1 texts of 6",
+        ),
+    ],
+)
+def test_a_part_that_gives_or_reads_too_few_rows_is_named(plan: Plan, change: dict[str, Any], words: str) -> None:
+    arms = [plan.arms[0], changed(plan.arms[0], name="second", **change)]
+    with pytest.raises(UsageError, match=words):
+        run_cohort(world(plan), arms, cohort_of(world(plan), USERS), TOP_K, lambda _made: None)
 
 
 @pytest.mark.parametrize("several", [False, True])
