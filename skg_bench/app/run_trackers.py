@@ -86,8 +86,8 @@ class Deliveries:
     def lines(self, deadline: int | None = None) -> Iterator[str]:
         """Wait for all of them, `deadline` seconds at most; yields what to say of each.
 
-        None is how a run waits: `WAIT` seconds, which begin when a place that is a file of this machine is open. That
-        needs no server, so it ends by itself.
+        None is how a run waits: `LONGEST_WAIT` seconds, which begin when a place that is a file of this machine is
+        open. That needs no server, so it ends by itself.
         """
         begun = monotonic()
 

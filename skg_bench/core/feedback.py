@@ -30,7 +30,7 @@ class Feedback:
     """Feedback on a turn, said or observed, flat over n: of each kind at most one row a user."""
 
     row: I64  # [n] row of the user
-    kind: I32  # [n] index into KINDS
+    kind: I32  # [n] index into FEEDBACK_KINDS
     value: I32  # [n] index into the levels of its kind
     delay: I64  # [n] seconds until it is known, 0: with the turn
 
@@ -52,7 +52,7 @@ class KnownFeedback:
 
     row: I32  # [n] row of the user
     turn: I32  # [n] the turn that it is about: this one or an earlier one, as in `Message.turn`
-    kind: I32  # [n] index into KINDS
+    kind: I32  # [n] index into FEEDBACK_KINDS
     value: I32  # [n] index into the levels of its kind
     skill: I32  # [n] the skill that answered at that turn (`Reply.skill`), -1: the LLM, or an assistant without skills
 

@@ -40,7 +40,7 @@ class Thompson(Memoryless):
                 raise UsageError(f"policy.{name}={getattr(self, name)} must be above 0, and at most a million")
 
     def propensities(self, candidates: Candidates, state: None) -> F64:
-        """How likely each is to have the largest rate, exactly for rates on LEVELS levels; of equal rates the LLM wins,
+        """Probabilities to have the largest rate, exact for rates on RATE_LEVELS levels; of equal rates the LLM wins,
         then the lower id.
         """
         b, k = candidates.skill.shape
@@ -61,7 +61,7 @@ class Thompson(Memoryless):
 
 
 def _cumulative(ok: F64, miss: F64) -> F64:
-    """Beta posteriors `[n, A]` as cumulative sums of whole parts over the levels, `[LEVELS, n, A]`: the same bits
+    """Beta posteriors `[n, A]` as cumulative sums of whole parts over the levels, `[RATE_LEVELS, n, A]`: the same bits
     wherever exp is right to a billionth, as sums below 2**40 are exact.
     """
     log = (ok - 1.0) * _OK + (miss - 1.0) * _MISS
@@ -71,7 +71,7 @@ def _cumulative(ok: F64, miss: F64) -> F64:
 
 def _winning(at_most: F64, listed: Bool, item: F64) -> F64:
     """Probability `[n, A]` that each action has the largest level, given the distribution functions `at_most`
-    `[LEVELS, n, A]` of the levels; of equal levels the lower `item` wins.
+    `[RATE_LEVELS, n, A]` of the levels; of equal levels the lower `item` wins.
 
     The sum over an action's levels of the chance that those with lower items stay strictly below and the others at most
     equal: prefix and suffix products over the actions in order of item.

@@ -34,7 +34,7 @@ class Claim:
     id: str
     source: str  # D, K or U: see the head of data/claims.yaml
     statement: str
-    kind: str  # T, S, T+S or E: see KINDS
+    kind: str  # T, S, T+S or E: see CLAIM_KINDS
     why: str | None = None  # E: why it is outside the project
     held: str | None = None  # of HELD
     by: Sequence[str] = ()  # the assertions that hold it, as pytest names them

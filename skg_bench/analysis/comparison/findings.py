@@ -1,9 +1,9 @@
 """Findings of experiments about claims, in files of `reports/claims` that say what they were made from.
 
-An experiment's analysis writes them (`write`), never a hand. Besides its findings a file holds digests of what they
-follow from: configuration and data of the runs, source of the analysis, and decisions of a small run. A file of which
-one has changed since is refused (`skg-bench claims`). The code of the package is no input: else every commit would void
-them all. What it decides is one, by the small run.
+An experiment's analysis writes them (`write_findings`), never a hand. Besides its findings a file holds digests of
+what they follow from: configuration and data of the runs, source of the analysis, and decisions of a small run. A
+file of which one has changed since is refused (`skg-bench claims`). The code of the package is no input: else every
+commit would void them all. What it decides is one, by the small run.
 """
 
 import json

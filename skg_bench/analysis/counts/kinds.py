@@ -26,7 +26,7 @@ KIND_COLUMNS = ("intent", "request_type", "answerable")
 
 
 def kinds(run: RunTables, requests: LoggedEvents) -> I32:
-    """Index into KINDS of each event, `[N]`; truth of a simulated world, which no replayed log has."""
+    """Index into INTENT_KINDS of each event, `[N]`; truth of a simulated world, which no replayed log has."""
     table = run.turns(run.arms[0], KIND_COLUMNS)
     intent, names = coded(table["intent"])
     type_, types = coded(table["request_type"])

@@ -254,7 +254,7 @@ def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
 
 
 def _users(harm: Harm, test: _Test, metrics: int, alpha: float) -> int | None:
-    """Sample size at which, with probability POWER, zero harm passes and twice the margin fails on all metrics.
+    """Sample size at which, with probability GATE_POWER, zero harm passes and twice the margin fails on all metrics.
 
     If already reached: the size that separates the observed harm from the margin. None: none, or more than _MANY.
 

@@ -52,7 +52,7 @@ class Panel:
     hit: Bool  # [N] answered from the skillbook
     wrong: Bool  # [N] answered wrongly
     rated: U8  # [N] 1 + level of the rating known with the turn; 0: none, or not before the user's first hit
-    digests: Mapping[str, str]  # EVENTS and columns of the turn log -> 16 hex digits
+    digests: Mapping[str, str]  # EVENTS_DIGEST and columns of the turn log -> 16 hex digits
     made: Mapping[
         str, Any
     ]  # as in a manifest: commit, dirty, versions, packages, overrides, data, code, config, compositions

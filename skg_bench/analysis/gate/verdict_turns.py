@@ -29,7 +29,7 @@ class HarmedTurn:
 
     turn: int
     message: str
-    before: str  # in OUTCOMES
+    before: str  # in FLIP_OUTCOMES
     after: str
     reason: str  # in flips.REASONS
     lost: bool  # right before, wrong after

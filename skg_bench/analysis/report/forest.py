@@ -11,7 +11,7 @@ from skg_bench.analysis.report.picture import STYLE
 
 FOREST_PANELS = ("hit_rate", "correct", "err_per_hit")
 OWN_PANELS = 4  # of a domain at most
-_PANEL, _GAP, _PAD, _HEAD, _FOOT, _LINE = 200, 52, 14, 76, 26, 20  # pixels; LINE: height of an arm's row
+_PANEL, _GAP, _PAD, _HEAD, _FOOT, _LINE = 200, 52, 14, 76, 26, 20  # pixels; _LINE: height of an arm's row
 LETTER = 6.8  # mean width of a letter of a label
 _OWN = """
 .zero { stroke: var(--rule-2); stroke-width: 1.2; } .margin { fill: var(--ceiling); }

@@ -1,4 +1,4 @@
-"""Decisions on messages. Answering one message online is `decide` with B = 1."""
+"""Decisions on messages. Answering one message online is `choose_skills` with B = 1."""
 
 from dataclasses import dataclass, fields
 from typing import Any
