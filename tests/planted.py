@@ -146,6 +146,8 @@ def main(names: Sequence[str]) -> int:
         for defect in chosen:
             file, begun = folder / "skg_bench" / defect.file, perf_counter()
             text = file.read_text("utf-8")
+            if text.count(defect.before) != 1:
+                raise LookupError(f"{defect.name}: its line is gone; see tests/test_planted.py")
             file.write_text(text.replace(defect.before, defect.after), "utf-8")
             caught, line = failing(folder, defect.tests)
             file.write_text(text, "utf-8")
