@@ -15,7 +15,7 @@ from skg_bench.analysis.gate.baseline import BUDGET, Baseline, check_anchor
 from skg_bench.analysis.gate.judge import GateState, Harm, trials_for
 from skg_bench.analysis.gate.outputs import GateOutcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, salt_of
-from skg_bench.analysis.gate.rules import RULES, blocking
+from skg_bench.analysis.gate.rules import RULES, Rule, blocking
 from skg_bench.analysis.gate.verdict_turns import explain
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import table_blocks
@@ -194,7 +194,8 @@ def update_baseline(
     new = panel(run, before.panel.arm if before else arm if arm is not None else roles(run).learner)
     _refuse_unproven(new, str(run.path), unproven)
     if before is None:
-        rules = tuple(rule for rule in RULES if not rule.blocks or _judgeable(harm(new, new, rule)))
+        known = (*RULES, *(Rule(metric.name, "informs") for metric in new.domain.metrics))
+        rules = tuple(rule for rule in known if not rule.blocks or _judgeable(harm(new, new, rule)))
         after = Baseline(new, new, rules, BUDGET)
     else:
         anchor = new if move_anchor else before.anchor

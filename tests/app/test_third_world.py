@@ -14,6 +14,11 @@ import pytest
 import skg_bench
 from skg_bench.analysis.counts.outcomes import outcome_metrics
 from skg_bench.analysis.counts.tally import COUNTS, LOGGED
+from skg_bench.analysis.gate.against import harm
+from skg_bench.analysis.gate.baseline import Baseline, baseline_text, read_baseline
+from skg_bench.analysis.gate.judge import judge
+from skg_bench.analysis.gate.panel import panel
+from skg_bench.analysis.gate.rules import RULES, Rule
 from skg_bench.app import gate
 from skg_bench.app.domains import check_domain
 from skg_bench.core.domain import Domain, OutcomeField, OutcomeMetric
@@ -110,6 +115,64 @@ def test_the_gate_holds_it(run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch
     code, out, err = call("gate", "--baseline", file, "--unproven", str(run.path))
     assert code == 0, out + err
     assert "the same bits" in out
+    informs = json.loads(Path(file).read_text("utf-8"))["metrics"]
+    assert informs["minutes"] == informs["cross"] == {"role": "informs"}
+
+
+def held(file: Path, **rules: object) -> Baseline:
+    """The baseline in a file that declares these rules beside its own."""
+    content = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps({**content, "metrics": {**content["metrics"], **rules}}), "utf-8")
+    return read_baseline(file)
+
+
+@pytest.mark.parametrize(("name", "better", "margin"), [("minutes", "lower", 1.0), ("cross", "lower", 0.02)])
+def test_its_metrics_can_block_in_the_gate(
+    run: Run, mine: Path, tmp_path: Path, name: str, better: str, margin: float
+) -> None:
+    best, worst = panel(run, "exact"), panel(run, "skg")
+    file = tmp_path / "baseline.json"
+    informs = tuple(Rule(metric.name, "informs") for metric in best.domain.metrics)
+    file.write_text(baseline_text(Baseline(best, best, (*RULES, *informs), 2.0)), "utf-8")
+    assert [rule.metric for rule in read_baseline(file).rules][-2:] == ["minutes", "cross"]
+    baseline = held(file, **{name: {"role": "domain", "better": better, "margin": margin}})
+    rule = next(rule for rule in baseline.rules if rule.metric == name)
+    assert (rule.role, rule.blocks, rule.margin) == ("domain", True, margin)
+    (judged,) = judge([harm(baseline.panel, worst, rule)])
+    turns = {arm: run.turns(arm, ["minutes", "mood"]).to_pandas() for arm in ("exact", "skg")}
+    of = {arm: table.minutes if name == "minutes" else table.mood == "cross" for arm, table in turns.items()}
+    assert judged.mean == pytest.approx(of["skg"].mean() - of["exact"].mean(), abs=1e-6)
+    assert judged.state == "fail"
+    assert judge([harm(worst, best, rule)])[0].state == "pass"
+    assert "minutes to the door" in best.metrics["minutes"].label
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        ({"minutes": {"role": "errors"}}, 'metrics.minutes: it cannot have the role "errors"'),
+        ({"hit_rate": {"role": "domain"}}, 'the role "domain"; metrics that can are minutes, cross'),
+        ({"minutes": {"role": "domain", "better": "higher", "margin": 1}}, "says that 'higher' is better"),
+        (
+            {"minutes": {"role": "domain", "better": "lower"}},
+            "metrics.minutes: margin is None, and must be a number above 0",
+        ),
+        ({"moods": {"role": "domain", "better": "lower", "margin": 1}}, "metrics that can are minutes, cross"),
+    ],
+)
+def test_a_bad_rule_about_it_says_what_is_valid(run: Run, tmp_path: Path, rules: dict[str, object], says: str) -> None:
+    best, file = panel(run, "exact"), tmp_path / "baseline.json"
+    file.write_text(baseline_text(Baseline(best, best, RULES, 2.0)), "utf-8")
+    with pytest.raises(UsageError, match=re.escape(says)):
+        held(file, **rules)
+
+
+def test_a_rule_about_a_domain_is_refused_in_another_world(run: Run) -> None:
+    errands = panel(run, "exact")
+    assert errands.domain.name == "errands"
+    other = replace(errands, made={key: value for key, value in errands.made.items() if key != "domain"})
+    with pytest.raises(UsageError, match="'minutes' is no metric there, as its domain is another"):
+        harm(errands, other, Rule("minutes", "domain", "lower", 1.0))
 
 
 def test_a_reader_needs_no_module_of_the_world(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from skg_bench.analysis.gate import tail
 from skg_bench.analysis.gate.judge import GateState, Harm, Judged, judge_together, overall_state, upper_limit
 from skg_bench.analysis.gate.panel import Panel, changed_logs, paired, ratios
 from skg_bench.analysis.gate.panel_world import same_world
-from skg_bench.analysis.gate.rules import LEAD, NEVER_ANCHOR, ORACLE_ANCHOR, Rule, blocking, gate_metrics
+from skg_bench.analysis.gate.rules import LEAD, NEVER_ANCHOR, ORACLE_ANCHOR, Rule, blocking
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
 
@@ -148,5 +148,5 @@ def _values(base: Panel, new: Panel, name: str) -> tuple[tuple[F64, F64], Bool]:
 def _means(base: Panel, new: Panel, name: str) -> tuple[Metric, float, float]:
     (before, after), kept = _values(base, new, name)
     means = (float(values[kept].mean()) if kept.any() else np.nan for values in (before, after))
-    known: Mapping[str, Metric] = gate_metrics(base.utility)
+    known: Mapping[str, Metric] = base.metrics
     return known[name], next(means), next(means)

@@ -32,9 +32,10 @@ import numpy as np
 import numpy.typing as npt
 
 from skg_bench.analysis.gate.against import same_bits
-from skg_bench.analysis.gate.panel import EVENTS_DIGEST, PANEL_COUNTS, Panel, needed_counts, paired
+from skg_bench.analysis.gate.panel import EVENTS_DIGEST, Panel, needed_counts, paired, possible_counts
 from skg_bench.analysis.gate.panel_world import differing, world_parts
 from skg_bench.analysis.gate.rules import NEVER_ANCHOR, ORACLE_ANCHOR, Rule, declared
+from skg_bench.core.domain import ANSWERS, domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import Bool
@@ -92,8 +93,8 @@ def read_baseline(path: Path) -> Baseline:
     try:
         if content["format"] != FORMAT:
             raise UsageError(f"{path} has format {content['format']!r}, this version reads {FORMAT}; {again}")
-        rules = declared(content.get("metrics"), path)
         panel = _read(content["arm"], content)
+        rules = declared(content.get("metrics"), path, panel.domain)
         anchor = panel if content["anchor"] is None else _read(content["arm"], content["anchor"])
         baseline, world = Baseline(panel, anchor, rules, float(content["budget"])), world_parts(panel)
         changed = [part for part in world if content["world"].get(part) != world[part]]
@@ -123,7 +124,8 @@ def check_anchor(anchor: Panel, panel: Panel, path: str) -> None:
 def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     names, users = list(content["counts"]), dict(content["users"])
     made = dict(content["made"])
-    shaped(_Made, made, "made")
+    shaped(_Made, {key: value for key, value in made.items() if key != "domain"}, "made")
+    domain = domain_of(made) if "domain" in made else ANSWERS
     digests: Mapping[str, str] = shaped(Mapping[str, str], content["digests"], "digests")
     outcomes = [_unpacked(packed, turns) for turns, _, packed in users.values()]
     totals = np.array([total for _, total, _ in users.values()], np.float64).reshape(len(users), len(names))
@@ -136,7 +138,7 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
             raise ValueError(f"totals of {name} are not those of the outcomes")
     if not (
         np.isfinite(totals).all()
-        and set(names) <= set(PANEL_COUNTS)
+        and set(names) <= set(possible_counts(domain))
         and EVENTS_DIGEST in digests
         and {"turn", NEVER_ANCHOR, ORACLE_ANCHOR} <= set(names)
     ):
@@ -151,7 +153,7 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
 def baseline_text(baseline: Baseline) -> str:
     """Text of the file."""
     panel, anchor = baseline.panel, baseline.anchor
-    names = needed_counts((rule.metric for rule in baseline.rules), panel.utility)
+    names = needed_counts((rule.metric for rule in baseline.rules), panel)
     head = {
         "format": FORMAT, "arm": panel.arm, "metrics": {rule.metric: rule.declared() for rule in baseline.rules},
         "budget": baseline.budget, "world": world_parts(panel), **_head(panel, names),

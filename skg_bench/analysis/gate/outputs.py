@@ -10,7 +10,6 @@ from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.gate.against import Held, Which, ahead, lead, way
 from skg_bench.analysis.gate.judge import GATE_ALPHA, GateState, Judged
 from skg_bench.analysis.gate.panel import Panel
-from skg_bench.analysis.gate.rules import gate_metrics
 from skg_bench.analysis.gate.verdict_turns import HarmedTurns
 
 GATE_HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
@@ -55,7 +54,7 @@ def worst(held: Sequence[Held]) -> Held:
 
 def gate_rows(held: Held) -> list[tuple[str, ...]]:
     """The table under GATE_HEADINGS; harm is positive where it is worse."""
-    known = gate_metrics(held.base.utility)
+    known = held.base.metrics
     return [
         (known[judgement.metric].label, *_numbers(judgement, known[judgement.metric]), _verdict(judgement))
         for judgement in held.judged
@@ -95,7 +94,7 @@ def sentences(outcome: GateOutcome) -> list[str]:
 def _about(held: Held) -> list[str]:
     if held.same:
         return ["the same bits, turn by turn.", _way(held)]
-    known, lines = gate_metrics(held.base.utility), [_way(held)]
+    known, lines = held.base.metrics, [_way(held)]
     if not ahead(held.base):
         lines.append(f"no lead is judged, as the {held.which} is not ahead of `never`: a pass may be worth nothing.")
     if held.which == "anchor" and held.state == "fail":
@@ -151,7 +150,7 @@ def explained(outcome: GateOutcome) -> list[str]:
     flips = outcome.flips
     if flips is None:
         return []
-    metric = gate_metrics(outcome.held[0].base.utility)[flips.metric]
+    metric = outcome.held[0].base.metrics[flips.metric]
     reasons = ", ".join(f"{reason} {n:,}" for reason, n in flips.reasons)
     lines = [f"{metric.label}: {flips.worse:,} turns became worse ({reasons}), {flips.better:,} better"]
     for user in flips.users if outcome.state != "pass" else ():

@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 
 from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.metrics import Metric, Utility
+from skg_bench.analysis.counts.outcomes import outcome_metrics
 from skg_bench.analysis.counts.tally import COUNTS, LoggedEvents, events, needs_truth, tallies
 from skg_bench.analysis.gate.rules import NEVER_ANCHOR, ORACLE_ANCHOR, gate_metrics
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import digits
+from skg_bench.core.domain import ANSWERS, Domain, domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import FEEDBACK_KINDS
 from skg_bench.core.grid import F64, I64, Bool
@@ -53,14 +55,23 @@ class Panel:
     wrong: Bool  # [N] answered wrongly
     rated: U8  # [N] 1 + level of the rating known with the turn; 0: none, or not before the user's first hit
     digests: Mapping[str, str]  # EVENTS_DIGEST and columns of the turn log -> 16 hex digits
-    made: Mapping[
-        str, Any
-    ]  # as in a manifest: commit, dirty, versions, packages, overrides, data, code, config, compositions
+    made: Mapping[str, Any]  # as in a manifest: commit, dirty, versions, packages, overrides, data, code, config,
+    # compositions, and the domain if it brings metrics
 
     @property
     def utility(self) -> Utility:
         """The price list."""
         return Utility.of(self.made["config"])
+
+    @property
+    def domain(self) -> Domain:
+        """The domain, as far as it brings metrics."""
+        return domain_of(self.made) if "domain" in self.made else ANSWERS
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """All metrics that a gate knows here, by name."""
+        return gate_metrics(self.utility, self.domain)
 
 
 def panel(run: Run, arm: str) -> Panel:
@@ -82,11 +93,14 @@ def panel(run: Run, arm: str) -> Panel:
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
     config = {key: run.config[key] for key in _WORLD if key in run.config}
+    plain = {key: value for key, value in run.manifest["domain"].items() if key != "words"}
+    domain = {"domain": plain} if run.domain.metrics else {}
     kept = ("commit", "dirty", "versions", "overrides", "data", "code")
     made = {**{key: run.manifest.get(key) for key in kept}, "packages": _packages(run, arm)}
     users, prices = len(requests.users), Utility.of(run.config)
     counts = {name: sums(requests.cells.user, users, tally.by_cell[name]) for name in COUNTS}
     late = -(-requests.weeks // LATE)
+    counts |= {name: sums(requests.cells.user, users, tally.by_cell[name]) for name in _own_counts(run.domain)}
     counts |= {"week": np.full(users, float(requests.weeks))}
     counts |= {f"late_{name}": tally.by_week[name][:, -late:].sum(axis=1) for name in COUNTS}
     counts |= {
@@ -97,12 +111,12 @@ def panel(run: Run, arm: str) -> Panel:
         arm=arm,
         users=requests.users,
         turns=np.bincount(requests.row).astype(np.int64),
-        counts={name: rounded(total) for name, total in counts.items()},
+        counts={name: rounded(total) for name, total in counts.items() if not np.isnan(total).any()},
         hit=hit,
         wrong=~table["answer_correct"].to_numpy(),
         rated=np.where(before_hits(hit, requests.row), _ratings(table["user_satisfaction"]), 0).astype(np.uint8),
         digests={EVENTS_DIGEST: _of_events(requests), **logged},
-        made={**made, "config": config, "compositions": {arm: run.manifest["compositions"][arm]}},
+        made={**made, **domain, "config": config, "compositions": {arm: run.manifest["compositions"][arm]}},
     )
 
 
@@ -176,7 +190,9 @@ def ratios(panel: Panel, name: str) -> tuple[Metric, F64, F64]:
 
     Raises UsageError for a metric that is no ratio of counts, or whose counts were not kept.
     """
-    metric = gate_metrics(panel.utility)[name]
+    if name not in panel.metrics:
+        raise UsageError(f"{name!r} is no metric there, as its domain is another; valid are {', '.join(panel.metrics)}")
+    metric = panel.metrics[name]
     if missing := sorted({metric.over, *metric.count} - set(panel.counts)):
         raise UsageError(
             f"the baseline has no counts of {', '.join(missing)} for metric {name!r}; write it with --update, and its "
@@ -186,11 +202,20 @@ def ratios(panel: Panel, name: str) -> tuple[Metric, F64, F64]:
     return metric, total, panel.counts[metric.over]
 
 
-def needed_counts(names: Iterable[str], utility: Utility) -> list[str]:
-    """Counts that these metrics and the anchors are made of, in the order of PANEL_COUNTS."""
-    known = gate_metrics(utility)
+def _own_counts(domain: Domain) -> list[str]:
+    return [count for metric in outcome_metrics(domain).values() for count in metric.count]
+
+
+def possible_counts(domain: Domain) -> tuple[str, ...]:
+    """PANEL_COUNTS, and those of the domain's metrics."""
+    return (*PANEL_COUNTS, *_own_counts(domain))
+
+
+def needed_counts(names: Iterable[str], source: Panel) -> list[str]:
+    """Counts that these metrics and the anchors are made of, in the order of `possible_counts`."""
+    known = source.metrics
     wanted = {count for name in names for count in (known[name].over, *known[name].count)}
-    return [name for name in PANEL_COUNTS if name in wanted | {"turn", NEVER_ANCHOR, ORACLE_ANCHOR}]
+    return [name for name in possible_counts(source.domain) if name in wanted | {"turn", NEVER_ANCHOR, ORACLE_ANCHOR}]
 
 
 def changed_logs(base: Panel, new: Panel) -> list[str]:

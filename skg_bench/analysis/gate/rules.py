@@ -7,6 +7,7 @@ efficiency   right hits must not become fewer, nor answers dearer, unless wrong 
              a declared share (`floor`) must provably be kept even then
 burden       users must not be asked more often
 tail         few users must not be harmed much, see `tail`
+domain       a metric that the world's domain brings (core/domain.py) must not get worse
 informs      shown, never blocks: hit rate, because a wrong hit counts in it like a right one
 """
 
@@ -18,9 +19,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from skg_bench.analysis.counts.metrics import Better, Metric, Utility, metrics
+from skg_bench.analysis.counts.outcomes import outcome_metrics
+from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
 
-Role = Literal["lead", "utility", "errors", "efficiency", "burden", "tail", "informs"]
+Role = Literal["lead", "utility", "errors", "efficiency", "burden", "tail", "domain", "informs"]
 WORST, HARMED = "worst_users", "harmed_users"
 LEAD, UTILITY_LATE, RIGHT_HITS = "lead", "utility_late", "right_hits"
 NEVER_ANCHOR, ORACLE_ANCHOR = "never", "oracle"  # counts of what their answers were worth to the user in all
@@ -104,8 +107,8 @@ MAY_BE: Mapping[Role, tuple[str, ...]] = {
 }
 
 
-def gate_metrics(utility: Utility) -> dict[str, Metric]:
-    """All metrics that a gate knows, by name."""
+def gate_metrics(utility: Utility, domain: Domain) -> dict[str, Metric]:
+    """All metrics that a gate knows in a world of this domain, by name."""
     table = (
         Metric(LEAD, "lead over never", "utility", "higher", "turn", {**utility.count(), NEVER_ANCHOR: -1},
                "Utility beyond that of the arm that reuses nothing, same users and requests."),
@@ -119,17 +122,17 @@ def gate_metrics(utility: Utility) -> dict[str, Metric]:
         Metric(HARMED, "users harmed", "share", "lower", "turn", {"wrong": 1},
                "Share of users whose answers became wrong more often by more than a limit."),
     )  # fmt: skip
-    return {**metrics(utility), **{metric.name: metric for metric in table}}
+    return {**metrics(utility), **{metric.name: metric for metric in table}, **outcome_metrics(domain)}
 
 
-def declared(node: Any, path: Path) -> tuple[Rule, ...]:
-    """The rules in a file.
+def declared(node: Any, path: Path, domain: Domain) -> tuple[Rule, ...]:
+    """The rules in a file about a world of this domain.
 
     Raises UsageError saying what to write where a role, a direction or a margin is missing or cannot be.
     """
     if not isinstance(node, Mapping) or not node:
         raise UsageError(f'{path} declares no roles; write "metrics": {{{_EXAMPLE}, ...}}, or take it from --update')
-    rules = tuple(_rule(str(name), entry, path) for name, entry in node.items())
+    rules = tuple(_rule(str(name), entry, path, domain) for name, entry in node.items())
     if not any(rule.blocks for rule in rules):
         raise UsageError(f"{path}: no metric blocks, so that nothing could fail; write {_EXAMPLE}")
     if any(rule.role == "efficiency" for rule in rules) and not any(rule.role == "errors" for rule in rules):
@@ -141,17 +144,20 @@ def declared(node: Any, path: Path) -> tuple[Rule, ...]:
     return rules
 
 
-def _rule(name: str, entry: Any, path: Path) -> Rule:
+def _rule(name: str, entry: Any, path: Path, domain: Domain) -> Rule:
     given, where = entry if isinstance(entry, Mapping) else {}, f"{path}: metrics.{name}"
     roles = get_args(Role)
     if given.get("role") not in roles:
         raise UsageError(f'{where} has the role {given.get("role")!r}; write "role": one of {", ".join(roles)}')
     role: Role = given["role"]
-    known = gate_metrics(Utility(0.0, 0.0, 0.0, 0.0)).get(name)
+    known = gate_metrics(Utility(0.0, 0.0, 0.0, 0.0), domain).get(name)
+    blocks = {**MAY_BE, "domain": tuple(each.name for each in domain.metrics if each.better != "neither")}
     hint = '; hits inform only, write "role": "informs"' if name in _HITS else ""
-    if known is None or known.over == "book" or (role != "informs" and name not in MAY_BE[role]):
-        possible = ", ".join(MAY_BE.get(role, ("those of the run's summary that are per request or per hit",)))
-        raise UsageError(f'{where}: it cannot have the role "{role}"; metrics that can are {possible}{hint}')
+    if known is None or known.over == "book" or (role != "informs" and name not in blocks[role]):
+        possible = (
+            ", ".join(blocks.get(role, ("those of the run's summary that are per request or per hit",))) or "none"
+        )
+        raise UsageError(f'{where}: it cannot have the role "{role}"; metrics that can are {possible or "none"}{hint}')
     if role == "informs":
         return Rule(name, role)
     if given.get("better") != known.better:
