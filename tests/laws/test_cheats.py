@@ -40,6 +40,7 @@ from skg_bench.core.types import (
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import Draws, Reaction
 from skg_bench.engine import cohort, execute
+from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers.world import AssistantUsers
@@ -155,12 +156,14 @@ class Guesses:
         return batch
 
 
-def guesses(out: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def guesses(out: Path, *beside: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For all turns of the LLM: was it right, and what did the curator guess from the event's key and from the row?"""
-    plan = world.plan(USERS, ("deaf",))
+    plan = world.plan(USERS, ("deaf", *beside))
     spy = Guesses()
     curator = Altered(components(plan.arms[0]).curator, spy.guess)
-    run = world.carry_out(replace(plan, arms=(changed(plan.arms[0], curator=curator),)), out, USERS, 1000)
+    arms = (changed(plan.arms[0], curator=curator), *plan.arms[1:])
+    assert len(stacks(arms)) == 1
+    run = world.carry_out(replace(plan, arms=arms), out, USERS, 1000 * len(arms))
     turns = run.turns("deaf", ["user", "turn", "answer_correct"])
     user, turn, right = (turns[c].to_numpy() for c in ("user", "turn", "answer_correct"))
     row = np.argsort(np.argsort(-np.bincount(user), kind="stable"))[user]  # users step in order of falling turns
@@ -173,8 +176,11 @@ def lift(right: np.ndarray, guessed: np.ndarray) -> float:
     return float(right[guessed].mean() - right[~guessed].mean())
 
 
-def test_no_draw_of_the_world_follows_from_the_key_that_a_curator_is_handed(tmp_path: Path) -> None:
-    right, by_event, by_row = guesses(tmp_path / "run")
+@pytest.mark.parametrize("beside", [(), ("exact", "oracle")])
+def test_no_draw_of_the_world_follows_from_the_key_that_a_curator_is_handed(
+    tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    right, by_event, by_row = guesses(tmp_path / "run", *beside)
     n = (~by_event).sum()
     assert n > 100
     margin = 4 * (RIGHT * (1 - RIGHT) / n) ** 0.5  # four standard errors of no lift at all
@@ -187,7 +193,7 @@ def test_the_cheat_is_told_from_honest_curators_where_the_key_is_the_worlds(
 ) -> None:
     """Else the test above could not fail."""
     monkeypatch.setattr(cohort, "word", lambda seed, _whose: seed)
-    right, by_event, _ = guesses(tmp_path / "run")
+    right, by_event, _ = guesses(tmp_path / "run", "exact", "oracle")
     assert np.array_equal(right, by_event)
 
 
@@ -212,20 +218,22 @@ class NearIds:
         return ranked(score, (score > 0) & books.active, self.top_k)
 
 
-def hits_of_other_wordings(out: Path) -> tuple[int, float]:
+def hits_of_other_wordings(out: Path, *beside: str) -> tuple[int, float]:
     """Hits of the cheat on messages that are no verbatim repeat, and the share of them that is right."""
-    plan = world.plan(USERS, ("everything",))
-    arm = changed(plan.arms[0], router=NearIds())
+    plan = world.plan(USERS, ("everything", *beside))
+    arms = (changed(plan.arms[0], router=NearIds()), *plan.arms[1:])
+    assert len(stacks(arms)) == 1
     users = replace(cast(AssistantUsers, plan.simulator), habit=0.0)  # who repeat their words are served by any router
-    run: Run = world.carry_out(replace(plan, arms=(arm,), simulator=users), out, USERS, 1000)
+    run: Run = world.carry_out(replace(plan, arms=arms, simulator=users), out, USERS, 1000 * len(arms))
     turns = run.turns("everything", ["skill_correct", "max_sim"])
     near, correct = turns["max_sim"].to_numpy(), turns["skill_correct"].to_pylist()
     hits = [c for s, c in zip(near, correct, strict=True) if c is not None and s < 1.0]
     return len(hits), float(np.mean(hits)) if hits else 0.0
 
 
-def test_ids_of_texts_say_nothing(tmp_path: Path) -> None:
-    hits, right = hits_of_other_wordings(tmp_path / "run")
+@pytest.mark.parametrize("beside", [(), ("exact", "oracle")])
+def test_ids_of_texts_say_nothing(tmp_path: Path, beside: tuple[str, ...]) -> None:
+    hits, right = hits_of_other_wordings(tmp_path / "run", *beside)
     assert right < 0.05
     assert hits < 200
 

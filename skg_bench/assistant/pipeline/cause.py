@@ -62,7 +62,7 @@ def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *,
 
     hit, served = skill >= 0, skill[row] == s
     listed = shortlist[row] == s[:, None]
-    at_best = listed & (combined[row] == combined.max(axis=1)[row, None])
+    at_best = listed & (combined[row] == np.maximum.reduce(combined, axis=1)[row, None])
     some = np.zeros((8, a), np.bool_)  # rows with such a skill
     some[0, row] = True
     for kind, mask in enumerate((holds, served, served & holds, right, right & served), 1):

@@ -131,9 +131,9 @@ class Pipelines:
         turn_jobs = state.turn_jobs
         reported: list[Jobs] = [] if turn_jobs is None else turn_jobs.reported
         observed = Observation(
-            query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
-            state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
-            state.message[:n, : t + 1], choice.shortlist.skill, np.zeros(n, np.bool_), reporter(reported.append),
+            query.time, t, query.text, hit, choice.skill, np.maximum.reduce(choice.shortlist.similarity, axis=1),
+            seen.rating, state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts,
+            truth, state.message[:n, : t + 1], choice.shortlist.skill, np.zeros(n, np.bool_), reporter(reported.append),
             query.domain,
         )  # fmt: skip
         views = state.stack.views(observed, decided.books)
@@ -201,9 +201,9 @@ class Pipelines:
             }
         return {
             **listed,
-            "max_sim": candidates.similarity.max(axis=1),
+            "max_sim": np.maximum.reduce(candidates.similarity, axis=1),
             "matched_skill": np.where(hit, books.name[rows, np.maximum(skill, 0)], -1),
-            "skill_score": np.maximum(np.where(hit, ranked, candidates.combined.max(axis=1)), 0.0),
+            "skill_score": np.maximum(np.where(hit, ranked, np.maximum.reduce(candidates.combined, axis=1)), 0.0),
             "user_satisfaction": learned.satisfaction, "skill_learned": learned.captured,
             "book_size": table.n_active[:n], "book_version": table.version[:n], "book_hash": table.hash[:n],
         }  # fmt: skip
