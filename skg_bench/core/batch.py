@@ -76,6 +76,23 @@ def stores(batch: Batch) -> Bool:
     return storing
 
 
+@dataclass(frozen=True, slots=True)
+class RenewedSkills:
+    """Skills that were added, or that store another answer now, flat over n."""
+
+    row: I32  # [n] row of the user
+    skill: I32  # [n]
+
+
+def renewed_skills(batch: Batch) -> RenewedSkills:
+    """Skills of operations that were applied (`skill` filled in for ADD)."""
+    which = stores(batch)
+    return RenewedSkills(batch.row[which], batch.skill[which])
+
+
+NONE_RENEWED = RenewedSkills(NO_ROWS, NO_ROWS)
+
+
 def lineage(event: I32, add: I64) -> I64:
     """The lineage of skills: the number of the event that added each, and which ADD of that event it was."""
     both: I64 = (event.astype(np.int64) << LINEAGE_BITS) + add

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
-from skg_bench.core.batch import Batch
+from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import Completions, WrittenTexts
@@ -89,9 +89,9 @@ class Policy(Protocol[S]):
         """`[B, 1 + K]`, rows sum to 1: the fallback, then the shortlist; 0 beyond its end."""
         ...
 
-    def learn(self, state: S, decision: Decision, known: KnownFeedback, batch: Batch) -> S:
-        """The memory after a turn: its decision, the feedback that became known, and the operations that were applied
-        (`skill` filled in for ADD). It may write into the arrays of `state`.
+    def learn(self, state: S, decision: Decision, known: KnownFeedback, renewed: RenewedSkills) -> S:
+        """The memory after a turn: its decision, the feedback that became known, and skills whose ratings count no
+        longer. It may write into the arrays of `state`.
         """
         ...
 
@@ -105,6 +105,6 @@ class Memoryless(Protocol):
         """No memory."""
         return None  # noqa: RET501 - a body, or the method would be abstract
 
-    def learn(self, state: None, decision: Decision, known: KnownFeedback, batch: Batch) -> None:
+    def learn(self, state: None, decision: Decision, known: KnownFeedback, renewed: RenewedSkills) -> None:
         """Learns nothing."""
         return state

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import Batch, stores
+from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, FEEDBACK_KINDS, KnownFeedback
@@ -72,13 +72,15 @@ class Chooser:
         share: F64 = weight / weight.cumsum(axis=1)[:, -1:]  # from left to right: the same bits for any number of users
         return share
 
-    def learn(self, state: RatedAfterwards, decision: Decision, known: KnownFeedback, batch: Batch) -> RatedAfterwards:
+    def learn(
+        self, state: RatedAfterwards, decision: Decision, known: KnownFeedback, renewed: RenewedSkills
+    ) -> RatedAfterwards:
         """Counts later answers; where a stored answer was replaced, they are forgotten, as its ratings are."""
         later = known.rows((known.kind == AFTERWARDS) & (known.skill >= 0))
         count = wider(state.count, int(later.skill.max(initial=-1)) + 1, 0)
         np.add.at(count, (later.row, later.skill, later.value), 1)
-        renewed = stores(batch) & (batch.skill < count.shape[1])
-        count[batch.row[renewed], batch.skill[renewed]] = 0
+        known_of = renewed.skill < count.shape[1]
+        count[renewed.row[known_of], renewed.skill[known_of]] = 0
         return RatedAfterwards(count)
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import Batch
+from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.combine import combine
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.distributions import best_of
@@ -82,7 +82,7 @@ class Exp4:
         mixed: F64 = total / share.cumsum(axis=1)[:, -1:]  # in the same order: where all name the same, exactly 1
         return mixed
 
-    def learn(self, state: Experts, decision: Decision, known: KnownFeedback, batch: Batch) -> Experts:
+    def learn(self, state: Experts, decision: Decision, known: KnownFeedback, renewed: RenewedSkills) -> Experts:
         """Credits ratings to those who named what was chosen."""
         t = decision.turn
         backed, propensity = wider(state.backed, t + 1, False), wider(state.propensity, t + 1, 1.0)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import Batch
+from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.distributions import best_of, certain
 from skg_bench.core.feedback import KnownFeedback
@@ -44,7 +44,9 @@ class LeastUsed:
         place = best_of(np.where(listed, -count.astype(np.float64), -np.inf), skill)
         return certain(np.where(listed.any(axis=1), place, -1), skill.shape[1])
 
-    def learn(self, state: ChoicesMade, decision: Decision, known: KnownFeedback, batch: Batch) -> ChoicesMade:
+    def learn(
+        self, state: ChoicesMade, decision: Decision, known: KnownFeedback, renewed: RenewedSkills
+    ) -> ChoicesMade:
         """One more choice."""
         row = np.flatnonzero(decision.place >= 0)
         skill = decision.candidates.skill[row, decision.place[row]]

@@ -35,7 +35,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import Batch, stores
+from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, KnownFeedback
@@ -92,7 +92,9 @@ class VCache:
         share[:, 0], share[:, 1] = asking, 1.0 - asking
         return share
 
-    def learn(self, state: ShadowLabels, decision: Decision, known: KnownFeedback, batch: Batch) -> ShadowLabels:
+    def learn(
+        self, state: ShadowLabels, decision: Decision, known: KnownFeedback, renewed: RenewedSkills
+    ) -> ShadowLabels:
         """Adds the comparisons of this turn; those with answers that were replaced are forgotten."""
         t = decision.turn
         state = ShadowLabels(
@@ -102,8 +104,7 @@ class VCache:
         state.skill[compared.row, t] = decision.candidates.skill[compared.row, 0]
         state.similarity[compared.row, t] = decision.candidates.similarity[compared.row, 0]
         state.same[compared.row, t] = compared.value == 1
-        renewed = stores(batch)
-        row, skill = batch.row[renewed], batch.skill[renewed]
+        row, skill = renewed.row, renewed.skill
         which, turn = np.nonzero(state.skill[row] == skill[:, None])
         state.skill[row[which], turn] = -1
         return state

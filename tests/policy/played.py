@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from skg_bench.assistant.pipeline.sample import sample
-from skg_bench.core.batch import NO_OPERATIONS, UPDATE, Batch, blank
+from skg_bench.core.batch import NONE_RENEWED, UPDATE, RenewedSkills, blank, renewed_skills
 from skg_bench.core.deciding import Candidates, Decision, Policy
 from skg_bench.core.draws import fold, key
 from skg_bench.core.feedback import AFTERWARDS, AGREES, RATING, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32, I64, U64
 
-HEARD_NOTHING = feedback(NO_OPERATIONS.row, 0, RATING, NO_OPERATIONS.row, NO_OPERATIONS.row)
+HEARD_NOTHING = feedback(NONE_RENEWED.row, 0, RATING, NONE_RENEWED.row, NONE_RENEWED.row)
 
 
 def candidates(seed: int, b: int = 40, k: int = 5, skills: int = 50) -> Candidates:
@@ -60,11 +60,11 @@ def served(decision: Decision) -> I32:
     return skill
 
 
-def renewing(row: I64 | list[int], skill: I32 | list[int], op: int = UPDATE) -> Batch:
-    """Operations on these skills, for `[n]` rows."""
+def renewing(row: I64 | list[int], skill: I32 | list[int], op: int = UPDATE, source: int = 0) -> RenewedSkills:
+    """What operations on these skills renew, for `[n]` rows."""
     batch = blank(len(row))
-    batch.row[:], batch.op[:], batch.skill[:], batch.source[:] = row, op, skill, 0
-    return batch
+    batch.row[:], batch.op[:], batch.skill[:], batch.source[:] = row, op, skill, source
+    return renewed_skills(batch)
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Living:
         self.state = self.policy.start(self.b)
         self.waiting: dict[int, list[KnownFeedback]] = {}
 
-    def step(self) -> tuple[Decision, KnownFeedback, Batch]:
+    def step(self) -> tuple[Decision, KnownFeedback, RenewedSkills]:
         """What the policy is to learn from next; a similarity above 1/2 is rated ok and agrees with the LLM."""
         c = candidates(int(self.rng.integers(2**32)), self.b, skills=5)
         decision = decided(self.policy, c, self.state, self.turn, keys(self.seed + 1 + self.turn, self.b))
@@ -100,7 +100,7 @@ class Living:
         batch = renewing(renewed, self.rng.integers(0, 5, len(renewed)).astype(np.int32))
         return decision, joined_rows([*self.waiting.pop(self.turn), now]), batch
 
-    def learn(self, decision: Decision, known: KnownFeedback, batch: Batch) -> None:
+    def learn(self, decision: Decision, known: KnownFeedback, batch: RenewedSkills) -> None:
         """The turn is over."""
         self.state = self.policy.learn(self.state, decision, known, batch)
         self.turn += 1

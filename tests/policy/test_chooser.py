@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skg_bench.core.batch import ADD, NO_OPERATIONS, UPDATE
+from skg_bench.core.batch import ADD, NONE_RENEWED, UPDATE
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, feedback
@@ -66,7 +66,7 @@ def test_ratings_that_are_kept_apart_are_shown_as_the_mean_of_both_means() -> No
     one, row = np.ones(1, np.int32), np.zeros(1, np.int32)
     state, before = READER.start(1), share(READER, shown)
     for value in (2, 2, 1):  # the second skill turned out to harm twice, and once neither
-        state = READER.learn(state, decision, feedback(row, 0, AFTERWARDS, value * one, one), NO_OPERATIONS)
+        state = READER.learn(state, decision, feedback(row, 0, AFTERWARDS, value * one, one), NONE_RENEWED)
     displayed = [0.75, (0.75 + 0.25) / 2, 0.75]
     scores = [1.5, *(3 * r + 2 * 0.5 + 0.7 / k for r, k in zip(displayed, (1, 2, 3), strict=True))]
     weights = [exp(score / 0.5) for score in scores]
@@ -79,12 +79,11 @@ def test_what_is_remembered_of_a_skill_survives_another_skills_arrival_and_not_i
     shown = shelf()
     decision = decided(READER, shown, READER.start(1), 0, keys(0, 1))
     row, one = np.zeros(1, np.int32), np.ones(1, np.int32)
-    state = READER.learn(READER.start(1), decision, feedback(row, 0, AFTERWARDS, row, one), NO_OPERATIONS)
+    state = READER.learn(READER.start(1), decision, feedback(row, 0, AFTERWARDS, row, one), NONE_RENEWED)
     judged = share(READER, shown, state)
     state = READER.learn(state, decision, feedback(row, 0, AFTERWARDS, row, 40 * one), renewing([0], [50], ADD))
     assert share(READER, shown, state) == judged != share(READER, shown)
-    reworded = renewing([0], [1])
-    reworded.source[:] = -1
+    reworded = renewing([0], [1], source=-1)
     state = READER.learn(state, decision, feedback(row[:0], 0, AFTERWARDS, row[:0], row[:0]), reworded)
     assert share(READER, shown, state) == judged
     state = READER.learn(

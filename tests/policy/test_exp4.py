@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.assistant.pipeline.signals import GROUPS, Signals
-from skg_bench.core.batch import NO_OPERATIONS
+from skg_bench.core.batch import NONE_RENEWED
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
@@ -107,7 +107,7 @@ def rated_turns(
             rows = np.flatnonzero((skill >= 0) & tells & (due == when))
             rating = np.where(ok[rows, skill[rows]], 0, 2).astype(np.int32)
             waiting[when].append(feedback(rows, t, RATING, rating, skill[rows]))
-        state = policy.learn(state, decision, joined_rows(waiting.pop(t)), NO_OPERATIONS)
+        state = policy.learn(state, decision, joined_rows(waiting.pop(t)), NONE_RENEWED)
         taken = np.take_along_axis(c.skill, np.maximum(places, 0), axis=1)
         hit = (places >= 0) & tells[:, None]
         would += np.take_along_axis(ok, taken, axis=1) & hit
@@ -139,7 +139,7 @@ def test_memories_of_any_width_learn_the_same() -> None:
         skill = served(decision)
         told = np.flatnonzero(skill >= 0)
         known = feedback(told, t, RATING, (told % 3).astype(np.int32), skill[told])
-        small, wide = (POLICY.learn(state, decision, known, NO_OPERATIONS) for state in (small, wide))
+        small, wide = (POLICY.learn(state, decision, known, NONE_RENEWED) for state in (small, wide))
     assert first < 20 <= small.backed.shape[1]
     assert np.array_equal(small.gained, wide.gained)
     assert np.array_equal(small.tried, wide.tried)
@@ -151,7 +151,7 @@ def test_a_memory_that_began_later_ignores_ratings_of_turns_before() -> None:
     """A fork starts anew at a late turn; what is rated then was chosen by another policy."""
     c = candidates(0, 10)
     known = feedback(np.arange(10), 2, RATING, np.zeros(10, np.int32), np.zeros(10, np.int32))
-    state = POLICY.learn(POLICY.start(10), decided(POLICY, c, POLICY.start(10), 40, keys(0, 10)), known, NO_OPERATIONS)
+    state = POLICY.learn(POLICY.start(10), decided(POLICY, c, POLICY.start(10), 40, keys(0, 10)), known, NONE_RENEWED)
     assert state.backed.shape[1] > 40
     assert not state.tried.any()
 
@@ -163,13 +163,13 @@ def test_nothing_is_learned_from_ratings_of_the_llm_nor_from_agreement() -> None
     llm, hit = np.flatnonzero(skill < 0), np.flatnonzero(skill >= 0)
     said = [feedback(llm, 0, RATING, np.zeros(len(llm), np.int32), skill[llm])]
     said += [feedback(rows, 0, AGREES, np.ones(len(rows), np.int32), skill[rows]) for rows in (llm, hit)]
-    state = POLICY.learn(POLICY.start(200), decision, joined_rows(said), NO_OPERATIONS)
+    state = POLICY.learn(POLICY.start(200), decision, joined_rows(said), NONE_RENEWED)
     assert len(llm) > 20 < len(hit)
     assert state.backed[llm, 0].any()  # some weightings named the LLM
     assert not state.tried.any()
     assert not state.gained.any()
     rated = feedback(hit, 0, RATING, np.ones(len(hit), np.int32), skill[hit])
-    state = POLICY.learn(POLICY.start(200), decision, joined_rows([*said, rated]), NO_OPERATIONS)
+    state = POLICY.learn(POLICY.start(200), decision, joined_rows([*said, rated]), NONE_RENEWED)
     assert np.array_equal(state.tried, np.where((skill >= 0)[:, None], state.backed[:, 0], 0) / state.propensity[:, :1])
     assert np.array_equal(state.gained, state.tried / 2)  # a partial counts half
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.batch import part
+from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import FEEDBACK_KINDS
@@ -94,7 +94,10 @@ def test_users_do_not_know_of_one_another(policy: Policy[Any], seed: int) -> Non
     which = np.sort(np.random.default_rng(seed).permutation(B)[:7])
     at = np.full(B, -1, np.int32)
     at[which] = np.arange(len(which))
-    heard, applied = known.rows(at[known.row] >= 0), part(batch, at[batch.row] >= 0)
+    heard, applied = (
+        known.rows(at[known.row] >= 0),
+        RenewedSkills(batch.row[at[batch.row] >= 0], batch.skill[at[batch.row] >= 0]),
+    )
     heard, applied = replace(heard, row=at[heard.row]), replace(applied, row=at[applied.row])
     alone = policy.learn(rows_of(living.state, which), decision.rows(which), heard, applied)
     whole = policy.learn(living.state, decision, known, batch)

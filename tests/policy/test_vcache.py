@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.batch import ADD, NO_OPERATIONS, REMOVE, TAG, UPDATE, Batch
+from skg_bench.core.batch import ADD, NONE_RENEWED, REMOVE, TAG, UPDATE, RenewedSkills
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, KnownFeedback, feedback
@@ -61,7 +61,7 @@ def test_errors_per_request_stay_below_delta_at_every_stage_where_the_assumption
         decision = decided(policy, candidates(similarity[:, t], 0), state, t, keys(t, users))
         hit = decision.place == 0
         offered = np.flatnonzero(~hit)
-        state = policy.learn(state, decision, agreement(offered, t, right[offered, t]), NO_OPERATIONS)
+        state = policy.learn(state, decision, agreement(offered, t, right[offered, t]), NONE_RENEWED)
         hits[:, t], wrong[:, t] = hit, hit & ~right[:, t]
     for stage in np.split(wrong, 3, axis=1):
         rate = stage.mean()
@@ -131,7 +131,7 @@ def test_what_always_agreed_is_answered_and_what_never_did_hardly_ever() -> None
 
 
 def compare(
-    policy: VCache, state: ShadowLabels, t: int, skill: list[int], batch: Batch = NO_OPERATIONS
+    policy: VCache, state: ShadowLabels, t: int, skill: list[int], batch: RenewedSkills = NONE_RENEWED
 ) -> ShadowLabels:
     """Turn `t`, at which the LLM said the same as the nearest skill of each user, of similarity 1/2 + t/64."""
     n = len(skill)
@@ -174,7 +174,7 @@ def test_where_nothing_was_compared_nothing_is_learned() -> None:
     policy = VCache(0.3, 1)
     state = compare(policy, policy.start(3), 0, [0, 0, 0])
     decision = decided(policy, candidates(np.full(3, 0.9), 0), policy.start(3), 1, keys(0, 3))
-    state = policy.learn(state, decision, agreement(np.array([1]), 1, np.array([False])), NO_OPERATIONS)
+    state = policy.learn(state, decision, agreement(np.array([1]), 1, np.array([False])), NONE_RENEWED)
     assert state.skill[:, :3].tolist() == [[0, -1, -1], [0, 0, -1], [0, -1, -1]]
     assert state.same[1, :2].tolist() == [True, False]
 
@@ -186,7 +186,7 @@ def test_memories_of_any_width_learn_the_same() -> None:
     wide = ShadowLabels(np.full((users, 64), -1, np.int32), np.zeros((users, 64)), np.zeros((users, 64), np.bool_))
     first = small.skill.shape[1]
     for t in range(20):
-        nearest, batch = [t % 3, 0, 1, t % 2], renewing([0, 2], [1, 0]) if t == 12 else NO_OPERATIONS
+        nearest, batch = [t % 3, 0, 1, t % 2], renewing([0, 2], [1, 0]) if t == 12 else NONE_RENEWED
         small, wide = (compare(policy, state, t, nearest, batch) for state in (small, wide))
         c = candidates(np.full(users, 0.8), np.array(nearest, np.int32))
         assert np.array_equal(policy.propensities(c, small), policy.propensities(c, wide))

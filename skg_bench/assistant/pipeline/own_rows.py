@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from skg_bench.assistant.pipeline.in_book import InBook
-from skg_bench.core.batch import Batch, part
+from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.content import Contents
 from skg_bench.core.errors import RowError
 from skg_bench.core.feedback import KnownFeedback
@@ -54,10 +54,10 @@ class OwnRows:
         heard = known.rows(self._place[known.row] >= 0)
         return replace(heard, row=self._place[heard.row])
 
-    def operations(self, batch: Batch) -> Batch:
-        """Operations on the books of these rows, numbered anew."""
-        mine = part(batch, self._place[batch.row] >= 0)
-        return replace(mine, row=self._place[mine.row])
+    def renewed(self, skills: RenewedSkills) -> RenewedSkills:
+        """Renewed skills of these rows, numbered anew."""
+        mine = self._place[skills.row] >= 0
+        return RenewedSkills(self._place[skills.row[mine]], skills.skill[mine])
 
     def reaction(self, reaction: Reaction) -> Reaction:
         """Reactions of these rows."""

@@ -22,7 +22,7 @@ from skg_bench.assistant.pipeline.parts import Part, carried_memories, parted, p
 from skg_bench.assistant.pipeline.rights import Rights
 from skg_bench.assistant.pipeline.seeding import REASON
 from skg_bench.core.arms import Arm
-from skg_bench.core.batch import NO_OPERATIONS, TAG, Batch, joined, part
+from skg_bench.core.batch import NO_OPERATIONS, NONE_RENEWED, TAG, Batch, joined, part, renewed_skills
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import naming
 from skg_bench.core.feedback import KnownFeedback
@@ -213,16 +213,17 @@ class Stack:
 
     def learned(self, states: Sequence[Any], decision: Decision, known: KnownFeedback, batch: Batch) -> tuple[Any, ...]:
         """The memories of the policies after a turn."""
-        b = len(decision.place)
-        out: list[Any] = []
+        b, out, renewed = len(decision.place), list[Any](), NONE_RENEWED
         for policy, memory in zip(self.policies, states, strict=True):
             if memory is None:
                 out.append(None)
-            elif (portion := self.portion(policy.arms, b)) is None:
-                out.append(policy.component.learn(memory, decision, known, batch))
+                continue
+            renewed = renewed_skills(batch) if renewed is NONE_RENEWED and len(batch.op) else renewed
+            if (portion := self.portion(policy.arms, b)) is None:
+                out.append(policy.component.learn(memory, decision, known, renewed))
             else:
-                heard, applied = portion.feedback(known), portion.operations(batch)
-                out.append(policy.component.learn(memory, decision.rows(portion.index), heard, applied))
+                heard, theirs = portion.feedback(known), portion.renewed(renewed)
+                out.append(policy.component.learn(memory, decision.rows(portion.index), heard, theirs))
         return tuple(out)
 
     # -------------------------------------------------------------------------------------------- curators
