@@ -12,7 +12,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.launching import Launcher, Result, Tick, WorkerJob
 from skg_bench.engine.tasks import Task
 
-_OURS = ("skg_bench.engine.", "skg_bench.assistant.pipeline.", "skg_bench.launcher.", "skg_bench.app.")
+_OURS = ("skg_bench.engine.", "skg_bench.assistant.pipeline.", "skg_bench.launcher.", "skg_bench.app.",
+         "skg_bench.core.errors")  # fmt: skip
 _ENGINE = "skg_bench.engine."
 _NAMED_ALREADY = (UsageError, OSError, MemoryError)  # they say what is wrong, whatever the user and turn
 
@@ -105,7 +106,9 @@ def _halves(task: Task) -> list[Task]:
 
 def _component(error: Exception) -> tuple[str, str]:
     """Module and name of the first function that is neither the engine's nor of what calls it."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    # core/errors.py raises another one where it names a component: then the cause has the component's frames
+    raised = [error] if error.__cause__ is None else [error, error.__cause__]
+    frames = [frame for part in raised for frame, _ in walk_tb(part.__traceback__)]
     names = [(str(frame.f_globals.get("__name__")), frame.f_code.co_qualname) for frame in frames]
     outside = [(module, name) for module, name in names if not module.startswith(_OURS)]
     module, name = (outside or names[-1:])[0]
