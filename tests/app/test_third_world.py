@@ -84,6 +84,12 @@ def test_the_page_and_the_terminal_say_them(run: Run) -> None:
     assert re.search(r"Minutes to the door under <code>oracle</code>: 10\.\d; -\d\.\d \(.*?\) against "
                      r"<code>never</code>: better", page.replace("−", "-"))  # fmt: skip
     assert "Minutes until it was there." in page
+    text = re.sub(r"<[^>]+>", "", page)
+    assert re.search(
+        r"exact was at the door after \d+\.\d minutes, and annoyed \d+\.\d\s?% .*?of the people, against", text
+    )
+    assert "3,600 errands, the same for each of 5 arms" in text
+    assert "What people say at the door; it rates nothing." in text
     code, out, _ = call("report", str(run.path))
     assert code == 0
     code, out, _ = call("run", *WORLD, ARMS, f"out={run.path}")
@@ -206,7 +212,7 @@ def test_a_world_that_says_what_it_did_not_declare_ends_the_run(
     assert right in code
     for module in ("ours", "ours.errands"):
         monkeypatch.delitem(sys.modules, module, raising=False)
-    write(tmp_path / "ours" / "errands.py", code.replace(right, wrong))
+    write(tmp_path / "ours" / "errands.py", code.replace(right, wrong).replace("mine:errands.toml", ""))
     write(tmp_path / "ours" / "conf" / "simulator" / "rude.yaml", options.replace("mine.", "ours."))
     declare(tmp_path, "ours")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -246,3 +252,27 @@ def test_a_domain_stands_in_for_nothing_of_ours(domain: Domain, says: str) -> No
 def test_a_count_of_a_domain_is_none_of_ours() -> None:
     metric = outcome_metrics(Domain("d", outcome=(PRICE,), metrics=(replace(COST, name="hit"),)))["hit"]
     assert not set(metric.count) & {*COUNTS, *LOGGED}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("noun = 3", "the words of the domain are not sound: words.noun is 3"),
+        ("nouns = 'x'", "the words of the domain are not sound: words must have the keys noun, "),
+        ("tiles = ['moods']", "its words name the metric 'moods', valid are utility, "),
+        ("worth = 'gold'", "its words name the column 'gold', valid are "),
+        ("general = ['errors']", "its words name the metric of every world 'errors', valid are utility, "),
+        ("noun = ", "telling='wordy:words.toml' cannot be read as package:file.toml"),
+        (None, "telling='wordy:words.toml' cannot be read as package:file.toml"),
+    ],
+)
+def test_bad_words_are_refused_before_a_run(
+    words: str | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "wordy" / "__init__.py", "")
+    if words is not None:
+        write(tmp_path / "wordy" / "words.toml", words)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "wordy", raising=False)
+    with pytest.raises(UsageError, match=re.escape(says)):
+        check_domain(Domain("d", telling="wordy:words.toml"))
