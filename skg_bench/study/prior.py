@@ -11,6 +11,7 @@ import yaml
 
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.statehash import text_hash
 
@@ -74,7 +75,7 @@ def read(file: Path) -> Prior:
     Raises UsageError for a file that cannot be read, and for limits that are no interval.
     """
     try:
-        content: Any = yaml.safe_load(file.read_text("utf-8"))
+        content: Any = yaml.safe_load(text_of(file))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"{file} is no prior: it cannot be read as yaml ({reason}); name another file") from error

@@ -24,6 +24,7 @@ from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import Feedback
+from skg_bench.core.foreign import bytes_of
 from skg_bench.core.grid import I32, I64, check
 from skg_bench.core.launching import Launcher
 from skg_bench.core.learning_jobs import Course, Jobs
@@ -169,7 +170,7 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = DRAW_TRIG
         raise UsageError(f"arm {alone[0]!r} has no skillbook and no components to draw; take assistant=pipeline")
     Plan(root["seed"], root["users"], 1, world, embedder, made)
     data = {
-        "simulator": world.digest, "embedder": embedder.digest, "prior": sha256(file.read_bytes()).hexdigest(),
+        "simulator": world.digest, "embedder": embedder.digest, "prior": sha256(bytes_of(file)).hexdigest(),
         "triggers": str(triggers),
     }  # fmt: skip
     counted = {key: value for key, value in root.items() if key != "profile"}  # a number of draws
