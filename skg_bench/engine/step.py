@@ -11,10 +11,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import (
     Ensemble,
     Experience,
-    FromBook,
-    GivenAgain,
     GroundTruth,
-    InWords,
     Library,
     Message,
     Reply,
@@ -23,7 +20,7 @@ from skg_bench.core.assistant import (
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import RowError, UsageError, naming
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
-from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import LearningCost, cost_of
 from skg_bench.core.record import replay_of
 from skg_bench.core.spending_checks import check_spent
@@ -36,7 +33,6 @@ from skg_bench.core.world import (
     PROMPTED,
     RIGHT,
     STORED,
-    UNKNOWN,
     UNREAD,
     AsServed,
     Draws,
@@ -55,6 +51,7 @@ from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import References
+from skg_bench.engine.replies import ReplyParts, check_given, chosen_by, reply_parts, skills_of, without_judgement
 
 _TURN_PURPOSES = (
     Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
@@ -242,7 +239,7 @@ def _of_execution(cause: I32, response: Response) -> I32:
 
 def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
     """Serve the replies; returns what they cost and what comes of them."""
-    parts = text, compared, says, own = _parts(reply)
+    parts = text, compared, says, own_cost = reply_parts(reply)
     _check_reply(scene, state, turn, reply, parts)
     llm = state.arm.llm
     how, known, unjudged = _resolved(state, turn, reply, text)
@@ -250,13 +247,13 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     if unjudged is not None:
         ability = np.where(unjudged, np.nan, ability)
     compared = np.full(len(how), -1, np.int32) if compared is None else compared
-    said = UNREAD if scene.reading is None else _said(scene.reading, state, how, says)
-    served = Served(how, known, ability, if_misled, compared, said)
+    sayings = UNREAD if scene.reading is None else _sayings(scene.reading, state, how, says)
+    served = Served(how, known, ability, if_misled, compared, sayings)
     state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
     if unjudged is not None:
-        response = _without_judgement(response, unjudged)
+        response = without_judgement(response, unjudged)
     feedback, paid = scene.comparison.judged(response.feedback, turn.draws.event)
     if paid is not None:
         response = replace(response, feedback=feedback)
@@ -277,56 +274,28 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         cost = replace(cost, cost_usd=cost.cost_usd + paid)
     minted = response.answer >= 0
     state.given[turn.rows[minted], response.answer[minted]] = True
-    return Answered(reply, text, how, cost if own is FREE else total(cost, own), response, columns)
+    return Answered(reply, text, how, cost if own_cost is FREE else total(cost, own_cost), response, columns)
 
 
-def _said(reading: Reading, state: CohortState, how: I32, says: U64 | None) -> SkillsSaid:
+def _sayings(reading: Reading, state: CohortState, how: I32, says: U64 | None) -> SkillsSaid:
     """Kinds of what the served skills say."""
     keys = np.where(how == PROMPTED, 0 if says is None else says, 0).astype(np.uint64)
     return SkillsSaid(*reading.about(keys), state.arm.mood == "fresh")
 
 
-def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply, parts: "ReplyParts") -> None:
+def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply, parts: ReplyParts) -> None:
     """Raises RowError for an answer that its user was never given, and for costs that are none."""
     text, compared, says, cost = parts
     with naming(state.arm.assistant):
         if cost is not FREE:
             check_spent(cost, turn.rows)
         if compared is not None:
-            _check_given(state, "compared", compared, compared >= 0)
+            check_given(state.given, "compared", compared, compared >= 0)
         if scene.reading is None:
             serves = reply.how != FALLBACK if text is None else (reply.how != FALLBACK) & (text < 0)
             if says is not None:  # what says something may be served without an answer
                 serves &= (reply.answer >= 0) | (says == 0)
-            _check_given(state, "answer", reply.answer, serves)
-
-
-ReplyParts = tuple[I32 | None, I32 | None, U64 | None, Completions]
-"""Words of the assistant's own, answers to compare, keys of what skills say (None: there are none), and own costs."""
-
-
-def _parts(reply: Reply) -> ReplyParts:
-    match reply.case:
-        case FromBook(compared=compared, says=says, cost=cost):
-            return None, compared, says, cost
-        case InWords(text, cost):
-            return text, None, None, cost
-        case _:
-            return None, None, None, FREE
-
-
-def _check_given(state: CohortState, name: str, answer: I32, which: Bool) -> None:
-    if not len(rows := which.nonzero()[0]):
-        return
-    width, handle = state.given.shape[1], answer[rows]
-    known = state.given[rows, np.clip(handle, 0, width - 1)] & (handle >= 0) & (handle < width)
-    if not known.all():
-        row = int(rows[(~known).nonzero()[0][0]])
-        raise RowError(
-            row,
-            f"Reply.{name} is {answer[row]}, and this user was given no such answer; valid are those of "
-            "Experience.answer at the user's earlier turns",
-        )
+            check_given(state.given, "answer", reply.answer, serves)
 
 
 def _resolved(state: CohortState, turn: Turn, reply: Reply, text: I32 | None) -> tuple[I32, I32, Bool | None]:
@@ -336,17 +305,6 @@ def _resolved(state: CohortState, turn: Turn, reply: Reply, text: I32 | None) ->
     answers = state.references.handles(turn.message, text)
     how = np.where(worded, np.where(answers < 0, FALLBACK, STORED), reply.how)
     return how, np.where(worded, answers, reply.answer).astype(np.int32), worded & (answers < 0)
-
-
-def _without_judgement(response: Response, which: Bool) -> Response:
-    """Response with no judgement where `which` are words that nobody can judge: nobody rates them, and the model
-    gave no answer.
-    """
-    quality, answer = (
-        np.where(which, none, column).astype(np.int32)
-        for none, column in ((UNKNOWN, response.quality), (-1, response.answer))
-    )
-    return Response(quality, answer, response.feedback.rows(~which[response.feedback.row]))
 
 
 # ------------------------------------------------------------------------------------------------------- learn
@@ -398,32 +356,13 @@ def _heard(
     late, since, contexts = state.pending.due(now)
     if not len(given.row):
         return np.full(n, -1, np.int32), (late, since), contexts
-    skill = _skill(outcome.reply, n)
+    skill = skills_of(outcome.reply, n)
     log.feedback(turn.t, given, now, skill)
     if (waits := given.delay > 0).any():
         state.pending.add(given.rows(waits), turn.t, now, skill, outcome.reply.context)
     at_once = given.rows(~waits)
     known = feedback(at_once.row, turn.t, at_once.kind, at_once.value, skill[at_once.row])
     return given.of_kind(RATING, n), (joined_rows([late, known]), np.concatenate([since, now[known.row]])), contexts
-
-
-def _skill(reply: Reply, n: int) -> I32:
-    match reply.case:
-        case FromBook(skill=skill):
-            return skill
-        case _:
-            return np.full(n, -1, np.int32)
-
-
-def _chosen(reply: Reply, n: int) -> tuple[I32, I32, F64]:
-    """Skills, turns whose answers are given again, and probabilities with which the replies were chosen."""
-    match reply.case:
-        case FromBook(skill=skill, source=source, propensity=propensity):
-            return skill, source, propensity
-        case GivenAgain(source):
-            return np.full(n, -1, np.int32), source, np.ones(n)
-        case _:
-            return np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.ones(n)
 
 
 # ------------------------------------------------------------------------------------------------------ record
@@ -433,7 +372,7 @@ def record(turn: Turn, outcome: Answered, lesson: Lesson, learning: LearningCost
     """The columns of the turn log that every assistant has."""
     event, reply, cost, n = turn.event, outcome.reply, outcome.cost, len(turn.event.text)
     quality = outcome.response.quality
-    skill, source, propensity = _chosen(reply, n)
+    skill, source, propensity = chosen_by(reply, n)
     return {
         "message": event.text, "event": event.number, "time": event.time, "intent": event.intent,
         "request_type": event.type, "answerable": event.answerable, "used_up": event.used_up,

@@ -362,8 +362,8 @@ def test_a_command_reaches_nothing_that_its_file_names(
 # --------------------------------------------------------------------------------------------------- the one place
 
 TRUSTING = {
-    "claim_inputs.py", "commands.py", "corpus_check.py", "launch.py", "log_check.py", "stored.py", "tracking.py",
-    "trust.py",
+    "claim_inputs.py", "commands.py", "corpus_check.py", "launch.py", "log_check.py", "run_trackers.py", "stored.py",
+    "study.py", "trust.py",
 }  # fmt: skip
 RESOLVING = {"components.py", "parameters.py", "targets.py", "trust.py"}
 

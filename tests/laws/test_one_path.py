@@ -85,7 +85,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
             checked.append(int(books.n_skills[row]))
         return choice
 
-    monkeypatch.setattr(ensemble, "decide", decide)
+    monkeypatch.setattr(ensemble, "choose_skills", decide)
     world.carry_out(plan, tmp_path / "run", USERS, 256)
     assert len(checked) > 20
     assert max(checked) >= 5 or arm in ("deaf", "band", "always")

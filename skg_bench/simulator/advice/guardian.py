@@ -247,11 +247,11 @@ class Guardian:
 
     def respond(self, state: Shoppers, event: Event, served: Served, draws: Draws) -> tuple[Shoppers, Response]:
         """Response of users: what they do about advice, what that is worth, and what they say of it, now and later."""
-        if not (isinstance(event, Purchase) and isinstance(said := served.said, SkillsSaid)):
+        if not (isinstance(event, Purchase) and isinstance(saying := served.said, SkillsSaid)):
             raise TypeError("an event of another world, or advice that nobody read")
-        listening, about = self._listening, said.about
-        fresh = listening.logit(event, about[:, None], said.sound[:, None])
-        logit = fresh if said.fresh else fresh - self._wear(state.mood, event.time, about)[:, None]
+        listening, about = self._listening, saying.about
+        fresh = listening.logit(event, about[:, None], saying.sound[:, None])
+        logit = fresh if saying.fresh else fresh - self._wear(state.mood, event.time, about)[:, None]
         listen, react = (_uniform(draws.event, purpose) for purpose in (Purpose.LISTEN, Purpose.REACT))
         code = listening.react(event.tier, logit[:, 0], listen, react)
         held_back, silent = holds_back(code, event.tier), code == AUTO_APPROVED

@@ -67,7 +67,7 @@ def everyones_scores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append(memory.scorer)
         return decide(stack, query, books, memory, event, **more)
 
-    monkeypatch.setattr(ensemble, "decide", noting)
+    monkeypatch.setattr(ensemble, "choose_skills", noting)
     return seen
 
 

@@ -144,6 +144,7 @@ def test_features_stay_in_the_unit_interval_for_a_skill_that_is_captured_again_a
         query = replace(
             samples.query(np.zeros(1, np.int32), samples.table(rng, 3, 8), books),
             time=np.array([samples.NOW + day * DAY]),
+            local=np.array([samples.NOW + day * DAY]),
         )
         made = SKG.describe(query, books, at, shortlist.similarity, SKG.prefer(books, at, query.time))
         features = dict(zip(SKG.names, made[0, 0], strict=True))
@@ -200,7 +201,7 @@ def test_hour_and_weekday_are_those_of_the_users_clock_and_ages_are_not() -> Non
         made = SKG.describe(query, books, at, shortlist.similarity, preference)
         return dict(zip(SKG.names, np.moveaxis(made, 2, 0), strict=True))
 
-    found, meant = described(replace(asked, local=evening)), described(replace(asked, time=evening))
+    found, meant = described(replace(asked, local=evening)), described(replace(asked, time=evening, local=evening))
     for name in SKG.names:
         same = meant if name in ("hour_fit", "weekday_fit") else before
         assert np.array_equal(found[name], same[name]), name

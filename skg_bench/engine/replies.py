@@ -1,0 +1,72 @@
+"""Replies of assistants, read by case: what they serve, what they say themselves, and whether they may."""
+
+import numpy as np
+
+from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Reply
+from skg_bench.core.errors import RowError
+from skg_bench.core.grid import F64, I32, U64, Bool
+from skg_bench.core.types import FREE, Completions
+from skg_bench.core.world import UNKNOWN, Response
+
+ReplyParts = tuple[I32 | None, I32 | None, U64 | None, Completions]
+"""Words of the assistant's own, answers to compare, keys of what skills say (None: there are none), and own costs."""
+
+
+def reply_parts(reply: Reply) -> ReplyParts:
+    """Parts of a reply that its case has."""
+    match reply.case:
+        case FromBook(compared=compared, says=says, cost=cost):
+            return None, compared, says, cost
+        case InWords(text, cost):
+            return text, None, None, cost
+        case _:
+            return None, None, None, FREE
+
+
+def check_given(given: Bool, name: str, answer: I32, which: Bool) -> None:
+    """Hold the field `name` of a reply, at the users of a mask, to answers that they were `given` `[B, W]`, by handle.
+
+    Raises RowError for the first that is none.
+    """
+    if not len(rows := which.nonzero()[0]):
+        return
+    width, handle = given.shape[1], answer[rows]
+    known = given[rows, np.clip(handle, 0, width - 1)] & (handle >= 0) & (handle < width)
+    if not known.all():
+        row = int(rows[(~known).nonzero()[0][0]])
+        raise RowError(
+            row,
+            f"Reply.{name} is {answer[row]}, and this user was given no such answer; valid are those of "
+            "Experience.answer at the user's earlier turns",
+        )
+
+
+def skills_of(reply: Reply, n: int) -> I32:
+    """Skills that replies of `n` users come from; -1: none."""
+    match reply.case:
+        case FromBook(skill=skill):
+            return skill
+        case _:
+            return np.full(n, -1, np.int32)
+
+
+def chosen_by(reply: Reply, n: int) -> tuple[I32, I32, F64]:
+    """Skills, turns whose answers are given again, and probabilities with which the replies were chosen."""
+    match reply.case:
+        case FromBook(skill=skill, source=source, propensity=propensity):
+            return skill, source, propensity
+        case GivenAgain(source):
+            return np.full(n, -1, np.int32), source, np.ones(n)
+        case _:
+            return np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.ones(n)
+
+
+def without_judgement(response: Response, which: Bool) -> Response:
+    """Response with no judgement where `which` are words that nobody can judge: nobody rates them, and the model
+    gave no answer.
+    """
+    quality, answer = (
+        np.where(which, none, column).astype(np.int32)
+        for none, column in ((UNKNOWN, response.quality), (-1, response.answer))
+    )
+    return Response(quality, answer, response.feedback.rows(~which[response.feedback.row]))
