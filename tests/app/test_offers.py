@@ -365,7 +365,7 @@ TRUSTING = {
     "claim_inputs.py", "commands.py", "corpus_check.py", "launch.py", "log_check.py", "run_trackers.py", "stored.py",
     "study.py", "trust.py",
 }  # fmt: skip
-RESOLVING = {"components.py", "parameters.py", "targets.py", "trust.py"}
+RESOLVING = {"building.py", "parameters.py", "targets.py", "trust.py"}
 
 
 def names(file: Path) -> set[str]:

@@ -168,8 +168,8 @@ def test_what_an_answer_to_another_intent_takes_for_granted_is_said_and_it_is_no
     assert share is not None
     text = " ".join(sentence.text for sentence in words(summary))
     assert (
-        f"of these {100 * share:.1f} % with an answer that had been given to another intent: wrong, if no answer does "
-        "for two intents" in text
+        f"of these {100 * share:.1f} % with an answer that had been given to another intent: wrong, unless one "
+        "answer fits both" in text
     )
     says = (replayed.path / "report.html").read_text("utf-8") + text
     for bound in ("wrong at least", "wrongly at least", "nown to be wrong", "certainly"):
