@@ -1,8 +1,7 @@
 """A log of real turns, replayed: users bring what they brought, and what the log cannot say stays unknown.
 
-Whether an answer was right, no log knows. An arm's answer is known *to be that of the log* where the LLM answers what
-it answered then, or a skill returns the very same text; then the rating of the log counts too. A stored answer to
-another intent is taken to be wrong. All else is unknown, not wrong, and rated by nobody.
+An answer is *that of the log* where the LLM answers what it answered then, or a skill returns the very same text; then
+the log's rating counts too. One to another intent is taken to be wrong. All else is unknown and rated by nobody.
 """
 
 from collections.abc import Callable, Mapping, Sequence
