@@ -112,8 +112,8 @@ def _route(router: Router, example: I32, messages: I32) -> Shortlist:
     books = shared_book(s.vectors, example, skill, n)
     query = Query(
         turn=0, time=when, text=messages, words=s.vocabulary.words[messages], gap=when, last_skill=zero - 1,
-        similarity=InBook(Pinned(s.vectors, example), messages, books.example),
-        terms=TermsOfBook(s.vocabulary, messages, books.example), truth=None, local=when,
+        similarity=InBook(Pinned(s.vectors, example), messages, books),
+        terms=TermsOfBook(s.vocabulary, messages, books), truth=None, local=when,
         contents=Texts([], [], None).contents,
     )  # fmt: skip
     return router.route(query, books)

@@ -92,7 +92,7 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
         model.embed([f"{texts[i]}, please"])  # not among those that were embedded above
         embedded = time.process_time()
         text = np.array([i], np.int32)
-        near, terms = InBook(pinned, text, books.example), TermsOfBook(words, text, books.example)
+        near, terms = InBook(pinned, text, books), TermsOfBook(words, text, books)
         query = Query(
             1, now, text, words.words[text], now, nobody, near, terms, None, now, Texts([], [], None).contents
         )

@@ -289,4 +289,4 @@ def _twice(names: list[str]) -> str | None:
 
 
 ANSWERS = Domain("answers")
-"""Of worlds in which skills keep answers, and that bring nothing of their own."""
+"""Domain of worlds in which skills keep answers, and that bring nothing of their own."""

@@ -135,7 +135,7 @@ class WrittenTexts(Protocol):
 
 
 NO_STARTS = np.zeros(0, np.int64)
-"""Where examples do not lie in order, or several users have books."""
+"""Starts of examples that do not lie in order, or are of several users: there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.growing import Growing
+from skg_bench.core.types import Skillbooks
 
 _WORD = re.compile(r"\w+")
 
@@ -68,11 +69,16 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermsOfBook:
-    """The words of messages `text` `[B]` and of the examples `[B, E]` of books: core.types.BookWords."""
+    """The words of messages `text` `[B]` and of the examples of their books: core.types.BookWords."""
 
     vocabulary: Vocabulary
     text: I32
-    example: I32
+    books: Skillbooks
+
+    @property
+    def example(self) -> I32:
+        """Text ids of the examples, `[B, E]`: taken from the books when they are read first."""
+        return self.books.example
 
     @property
     def size(self) -> int:

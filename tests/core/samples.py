@@ -122,8 +122,8 @@ def query(text: I32, similarity: Similarity, books: Skillbooks, truth: TurnTruth
         words=(text % 30 + 1).astype(np.int32),
         gap=np.array([60, 1799, 1800, 7200])[text % 4],
         last_skill=(text % 4 - 1).astype(np.int32),
-        similarity=InBook(similarity, text, books.example),
-        terms=TermsOfBook(VOCABULARY, text, books.example),
+        similarity=InBook(similarity, text, books),
+        terms=TermsOfBook(VOCABULARY, text, books),
         truth=truth,
         local=np.full(b, NOW) + np.arange(b),
         contents=Texts([], [], None).contents,
@@ -142,15 +142,20 @@ def asked_with(
     assert isinstance(said, TermsOfBook)
     return replace(
         asked,
-        similarity=InBook(similarity or near.similarity, asked.text, books.example),
-        terms=TermsOfBook(words or said.vocabulary, asked.text, books.example),
+        similarity=InBook(similarity or near.similarity, asked.text, books),
+        terms=TermsOfBook(words or said.vocabulary, asked.text, books),
     )
+
+
+def _books_of(of: InBook | TermsOfBook, rows: Which) -> Skillbooks:
+    """Books of these users, of which only the examples are read."""
+    return replace(of.books, example=of.example[rows])
 
 
 def some_similarity(similarity: BookSimilarity, rows: Which) -> InBook:
     """That of these users, in this order."""
     assert isinstance(similarity, InBook)
-    return InBook(similarity.similarity, similarity.text[rows], similarity.example[rows])
+    return InBook(similarity.similarity, similarity.text[rows], _books_of(similarity, rows))
 
 
 def some_queries(queries: Query, rows: Which) -> Query:
@@ -161,7 +166,7 @@ def some_queries(queries: Query, rows: Which) -> Query:
     truth = t and TurnTruth(t.quality[rows], t.type[rows], t.llm_right[rows], t.worth[rows])
     said = queries.terms
     assert isinstance(said, TermsOfBook)
-    words = TermsOfBook(said.vocabulary, said.text[rows], said.example[rows])
+    words = TermsOfBook(said.vocabulary, said.text[rows], _books_of(said, rows))
     return replace(queries, **kept, similarity=some_similarity(queries.similarity, rows), terms=words, truth=truth)
 
 
@@ -171,7 +176,7 @@ def history(
     """What a curator knows besides the turn: `past`, similarities of messages `text` to books, and keys of events."""
     b = len(text)
     past = np.where(rng.random((b, turns)) < 0.7, rng.integers(0, texts, (b, turns)), -1).astype(np.int32)
-    return past, InBook(table(rng, texts, 32), text, books.example), rng.integers(0, 2**64, b, np.uint64)
+    return past, InBook(table(rng, texts, 32), text, books), rng.integers(0, 2**64, b, np.uint64)
 
 
 def draws(rng: np.random.Generator, b: int) -> Draws:

@@ -15,7 +15,6 @@ import pytest
 
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.in_book import InBook
-from skg_bench.assistant.pipeline.own_rows import OwnSimilarity, OwnTerms
 from skg_bench.core.batch import Batch
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.deciding import Candidates, Decision
@@ -111,7 +110,7 @@ class Watching:
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         for one in (query.similarity, query.terms):
-            assert isinstance(one, (InBook, OwnSimilarity, OwnTerms, TermsOfBook))
+            assert isinstance(one, (InBook, TermsOfBook))
             assert np.array_equal(one.text, query.text)
             assert np.array_equal(one.example, books.example)
         self.turns.add(query.turn)
@@ -119,7 +118,7 @@ class Watching:
         return found
 
     def curate(self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any) -> Any:
-        assert isinstance(seen.similarity, (InBook, OwnSimilarity))
+        assert isinstance(seen.similarity, InBook)
         assert np.array_equal(seen.similarity.text, seen.text)
         assert np.array_equal(seen.similarity.example, books.example)
         self.turns.add(seen.turn)

@@ -172,7 +172,7 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
 
     def ours(i: int) -> None:
         text = np.array([i], np.int32)
-        near, words = InBook(pinned, text, example), TermsOfBook(silent, text, example)
+        near, words = InBook(pinned, text, books), TermsOfBook(silent, text, books)
         query = Query(1, now, text, ones, now, zero, near, words, None, now, Texts([], [], None).contents)
         choose_skills(stack, query, books, memory, event)
 

@@ -163,7 +163,7 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
 
     def query(i: int) -> Query:
         text = np.array([i], np.int32)
-        near, words = InBook(pinned, text, books.example), TermsOfBook(silent, text, books.example)
+        near, words = InBook(pinned, text, books), TermsOfBook(silent, text, books)
         return Query(1, now, text, ones, now, zero, near, words, None, now, Texts([], [], None).contents)
 
     return {

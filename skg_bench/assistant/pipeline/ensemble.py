@@ -89,8 +89,8 @@ class Pipelines:
         vocabulary = query.store.texts.vocabulary
         seen = Query(
             query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
-            InBook(query.store.similarity, query.text, books.example),
-            TermsOfBook(vocabulary, query.text, books.example), truth, query.local, query.texts.contents,
+            InBook(query.store.similarity, query.text, books),
+            TermsOfBook(vocabulary, query.text, books), truth, query.local, query.texts.contents,
         )  # fmt: skip
         choice = choose_skills(state.stack, seen, books, state.memory(), query.event, texts=query.texts)
         state.decided = Decided(seen, books, choice, truth)

@@ -5,17 +5,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.core.grid import F32, I32, I64
-from skg_bench.core.types import Similarity
+from skg_bench.core.types import Similarity, Skillbooks
 
 
 @dataclass(frozen=True)
 class InBook:
-    """Similarities of messages `text` `[B]` and the examples `[B, E]` of books: core.types.BookSimilarity."""
+    """Similarities of messages `text` `[B]` and the examples of their books: core.types.BookSimilarity."""
 
     similarity: Similarity
     text: I32
-    example: I32
+    books: Skillbooks
     rows: I64 | None = None  # [B] of the cohort; None: its first B
+
+    @property
+    def example(self) -> I32:
+        """Text ids of the examples, `[B, E]`: taken from the books when they are read first."""
+        return self.books.example
 
     def dots(self) -> F32:
         """Dot products of the message with each example, `[B, E]`."""

@@ -16,10 +16,10 @@ from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.content import Contents
 from skg_bench.core.errors import RowError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import F32, I32, I64
+from skg_bench.core.grid import I32, I64
 from skg_bench.core.learning_jobs import Jobs
-from skg_bench.core.types import NO_STARTS, Observation, Query, Similarity, Skillbooks, TurnTruth, WrittenTexts
-from skg_bench.core.vocabulary import TermsOfBook, Vocabulary
+from skg_bench.core.types import NO_STARTS, Observation, Query, Skillbooks, TurnTruth, WrittenTexts
+from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import Reaction
 
 
@@ -81,7 +81,7 @@ class OwnRows:
         near, terms = cast("InBook", query.similarity), cast("TermsOfBook", query.terms)
         return Query(
             query.turn, query.time[at], text, query.words[at], query.gap[at], query.last_skill[at],
-            OwnSimilarity(near.similarity, text, books, self.rows), OwnTerms(terms.vocabulary, text, books), truth,
+            InBook(near.similarity, text, books, self.rows), TermsOfBook(terms.vocabulary, text, books), truth,
             query.local[at], query.contents,
         )  # fmt: skip
 
@@ -95,7 +95,7 @@ class OwnRows:
             report(replace(jobs, row=self.rows[jobs.row].astype(np.int32)))
 
         view = OwnObservation(
-            turn=seen.turn, similarity=OwnSimilarity(near.similarity, seen.text[self.index], books, self.rows),
+            turn=seen.turn, similarity=InBook(near.similarity, seen.text[self.index], books, self.rows),
             texts=OwnTexts(seen.texts, self.rows), truth=truth, report=reported, _of=seen, _index=self.index,
             domain=seen.domain, **columns,
         )  # fmt: skip
@@ -134,63 +134,6 @@ class OwnObservation:
         value = getattr(self._of, name)
         self.__dict__[name] = value = value[self._index] if isinstance(value, np.ndarray) else value
         return value
-
-
-@dataclass(frozen=True, slots=True)
-class OwnSimilarity:
-    """Similarities of messages `text` `[B]` and the examples of these books: core.types.BookSimilarity."""
-
-    similarity: Similarity
-    text: I32
-    books: Skillbooks
-    rows: I64  # of the cohort
-
-    @property
-    def example(self) -> I32:
-        """Text ids of the examples, `[B, E]`."""
-        return self.books.example
-
-    def dots(self) -> F32:
-        """Dot products of the message with each example, `[B, E]`."""
-        return self._in_book().dots()
-
-    def around(self, place: I64) -> F32:
-        """Dot products of the example at place `[B]` of each book with each example, `[B, E]`."""
-        return self._in_book().around(place)
-
-    def gram(self, place: I64) -> F32:
-        """Dot products of the examples at places `[B, M]` with one another, `[B, M, M]`."""
-        return self._in_book().gram(place)
-
-    def _in_book(self) -> InBook:
-        return InBook(self.similarity, self.text, self.example, self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnTerms:
-    """The words of messages `text` `[B]` and of the examples of these books: core.types.BookWords."""
-
-    vocabulary: Vocabulary
-    text: I32
-    books: Skillbooks
-
-    @property
-    def example(self) -> I32:
-        """Text ids of the examples, `[B, E]`."""
-        return self.books.example
-
-    @property
-    def size(self) -> int:
-        """Number of different terms."""
-        return self.vocabulary.size
-
-    def message(self) -> tuple[I64, I32]:
-        """Terms of the messages, flat: row, term."""
-        return self.vocabulary.of(self.text)
-
-    def examples(self, row: I64, place: I64) -> tuple[I64, I32]:
-        """Terms of the examples at places `[n]` of users `row` `[n]`, flat: which of the n, term."""
-        return self.vocabulary.of(self.example[row, place])
 
 
 @dataclass(frozen=True, slots=True)

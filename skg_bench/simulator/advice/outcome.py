@@ -1,4 +1,6 @@
-"""Outcomes of advice, and the domain that they belong to."""
+"""Outcomes of advice, and the domain that they belong to: its columns are fields here, its kinds of feedback stand in
+`signals`, its metrics and words in `telling.toml`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
