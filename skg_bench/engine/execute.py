@@ -6,7 +6,7 @@ Tasks are user ids. Events are a pure function of salt, seed and user: the proce
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -84,6 +84,8 @@ def execute(
                 progress(done, total)  # it may say that the folder is another process's by now
                 _join(job, todo.joins, workers)
             pieces.tidy(out, run)
+    with suppress(FileNotFoundError):  # another part has ended the run meanwhile
+        _sweep(out)  # of workers that were killed while they wrote
 
 
 def _more(progress: Progress, done: int, total: int, turns: int) -> None:
@@ -111,6 +113,10 @@ def _prepare(out: Path) -> None:
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in (*shards.LOGS, pieces.FOLDER):
         (out / folder).mkdir(mode=0o700, exist_ok=True)
+    _sweep(out)
+
+
+def _sweep(out: Path) -> None:
     for folder in ("", *shards.LOGS, pieces.FOLDER):
         temporary.sweep(out / folder)
 

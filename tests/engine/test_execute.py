@@ -136,6 +136,23 @@ def test_progress_counts_every_turn_of_every_arm_and_what_was_done_before(cut: P
     assert all(a[0] <= b[0] for a, b in pairwise(reports))
 
 
+def test_a_half_file_of_a_worker_that_is_killed_meanwhile_is_gone_at_the_end(cut: Path) -> None:
+    script = "import sys; from pathlib import Path; from skg_bench.core.temporary import temporary; "
+    script += "temporary(Path(sys.argv[1])).touch()"
+    folders = [cut / name for name in (*shards.LOGS, "pieces")]
+    planted: list[Path] = []
+
+    def killed(done: int, total: int) -> None:
+        if not planted:
+            for folder in folders:
+                subprocess.run([sys.executable, "-c", script, str(folder / "half")], check=True)
+                planted.extend(folder.glob(".half.*.tmp"))
+
+    carry_out(cut, progress=killed)
+    assert len(planted) == len(folders)
+    assert not [file for file in planted if file.exists()]
+
+
 @pytest.mark.parametrize("contents", [b"", b"PAR1 torn"])
 @pytest.mark.parametrize("log", world.LOGS)
 def test_a_torn_shard_is_made_again(whole: Run, tmp_path: Path, log: LogName, contents: bytes) -> None:
