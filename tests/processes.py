@@ -21,6 +21,15 @@ def workers(pid: int) -> list[int]:
     return sorted(found)
 
 
+def await_workers(pid: int, seconds: float = 20.0) -> list[int]:
+    """Worker processes of a process, once it has any: a child bears its name only after its `exec`."""
+    deadline = time.monotonic() + seconds
+    while not (found := workers(pid)):
+        assert time.monotonic() < deadline, f"no worker after {seconds:.0f} s"
+        time.sleep(0.02)
+    return found
+
+
 def await_end(pids: list[int], seconds: float = 20.0) -> None:
     """Wait until none of these processes exists."""
     deadline = time.monotonic() + seconds

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.test_cli import ENVIRONMENT, process
-from tests.processes import await_end, needs_proc, workers
+from tests.processes import await_end, await_workers, needs_proc, workers
 
 WORDS = ["run", "profile=smoke", "arms={skg: [], never: [policy=never]}", "cohort=1", "workers=2", "out=here"]
 Running = subprocess.Popen[str]
@@ -134,7 +134,7 @@ def test_a_second_signal_kills_all_children_however_long_the_first_one_takes(
             assert running.stdout is not None
             for line in ("ready", "cleaning"):
                 assert running.stdout.readline().strip() == line
-                children = workers(running.pid)
+                children = await_workers(running.pid)
                 running.send_signal(sent)
             _, err = running.communicate(timeout=20)
         finally:
