@@ -20,8 +20,8 @@ from typing import Any
 
 import yaml
 
-from skg_bench.analysis.comparison.findings import files, note_decisions
-from skg_bench.app.claim_inputs import refusal, surroundings
+from skg_bench.analysis.comparison.findings import FindingsFile, digest_of, files, note_origins
+from skg_bench.app.claim_inputs import REWRITTEN, analysis, refusal, surroundings
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
@@ -42,10 +42,15 @@ class FindingRecipe:
     small: str  # makes a small run, or draw, whose decisions are noted
     runs: tuple[str, ...]  # make what the analysis reads; none: it makes its draws itself
     analyse: str  # writes the file
+    reduced: tuple[str, ...]  # make and analyse little, and write its findings elsewhere; none: `analyse` is quick
 
     def commands(self, runs: Path) -> list[str]:
-        """All of them in order; their runs go into the folder `runs`."""
-        return [text.replace("{runs}", shlex.quote(str(runs))) for text in (self.small, *self.runs, self.analyse)]
+        """Those that make the file, in order; their runs go into the folder `runs`."""
+        return _filled((self.small, *self.runs, self.analyse), runs)
+
+
+def _filled(commands: Sequence[str], runs: Path) -> list[str]:
+    return [text.replace("{runs}", shlex.quote(str(runs))) for text in commands]
 
 
 def recipes() -> dict[str, FindingRecipe]:
@@ -95,27 +100,32 @@ def make(names: Sequence[str], runs: Path | None, *, dry: bool) -> None:
                 _carry_out(command)
         _check_one_code(recipe.commands(folder))
         file = CHECKOUT / "reports" / "claims" / f"{name}.json"
-        note_decisions(file, decisions(_out(recipe.commands(folder)[0])), "")
+        note_origins(file, decisions=decisions(_out(recipe.commands(folder)[0])), reduced=reduced_findings(recipe))
         (made,) = (each for each in files(file.parent) if each.experiment == name)
         if reason := refusal(made):
             raise UsageError(f"{file} was written and is refused: {reason}")
-        note_decisions(file, made.made.decisions, surroundings())
+        note_origins(file, surroundings=surroundings())
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     screen.print(f"took {(spent.ru_utime + spent.ru_stime) / 60:.1f} CPU minutes")
 
 
 def check_findings(names: Sequence[str]) -> None:
-    """Print of each file whether it counts, and whether a small run still decides what it decided then.
+    """Print of each file whether it counts, and whether a small run still decides what it decided then. A file whose
+    analysis was rewritten counts again, and that is noted in it, if a reduced study gives the findings of before.
 
     Raises UsageError where one does not.
     """
-    screen, wrong = console(), []
-    by_name = {file.experiment: file for file in files(CHECKOUT / "reports" / "claims")}
+    screen, wrong, folder = console(), [], CHECKOUT / "reports" / "claims"
+    by_name = {file.experiment: file for file in files(folder)}
     for name, recipe in chosen_recipes(names).items():
         reason = refusal(by_name[name]) if name in by_name else "there is none"
+        if reason == REWRITTEN and _finds_the_same(recipe, by_name[name]):
+            note_origins(folder / f"{name}.json", analysis=analysis(name))
+            screen.print(f"{name}: its analysis was rewritten, and finds the same; that is noted", soft_wrap=True)
+            reason = ""
         if not reason:
-            with TemporaryDirectory() as folder:
-                small = recipe.commands(Path(folder))[0]
+            with TemporaryDirectory() as runs:
+                small = recipe.commands(Path(runs))[0]
                 _carry_out(small)
                 if decisions(_out(small)) != by_name[name].made.decisions:
                     reason = "a small run decides otherwise than by the code that made it"
@@ -123,6 +133,23 @@ def check_findings(names: Sequence[str]) -> None:
         wrong += [name] if reason else []
     if wrong:
         raise UsageError(f"{len(wrong)} files do not count; make them again: skg-bench claims --make {' '.join(wrong)}")
+
+
+def _finds_the_same(recipe: FindingRecipe, file: FindingsFile) -> bool:
+    return bool(file.made.reduced) and reduced_findings(recipe) == file.made.reduced
+
+
+def reduced_findings(recipe: FindingRecipe) -> str:
+    """Digest of what today's analysis finds in the reduced study; empty: the recipe has none."""
+    if not recipe.reduced:
+        return ""
+    with TemporaryDirectory() as runs:
+        commands = _filled(recipe.reduced, Path(runs))
+        for command in commands:
+            _carry_out(command)
+        written = Path(shlex.split(commands[-1])[-1]) / "claims"
+        (found,) = files(written)
+    return digest_of(found)
 
 
 def decisions(folder: Path) -> str:

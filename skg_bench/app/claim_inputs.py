@@ -15,6 +15,8 @@ _WITHIN = ("experiments", "skg_bench.analysis.comparison", "skg_bench.analysis.c
 _READ = (".yaml", ".toml")  # priors and texts beside an experiment
 _FORM = ("skg_bench.analysis.comparison.claims", "skg_bench.analysis.comparison.findings")  # say it, and find nothing
 
+REWRITTEN = "its analysis has changed since"
+
 
 def refusals(folder: Path) -> dict[str, str]:
     """Reasons by experiment not to count its file in `skg-bench claims`; empty where it counts.
@@ -32,7 +34,7 @@ def refusal(file: FindingsFile) -> str:
     if not (file.made.analysis and file.made.decisions and file.made.sources):
         return "it does not say what it was made from"
     if file.made.analysis != analysis(file.experiment):
-        return "its analysis has changed since"
+        return REWRITTEN
     if file.made.surroundings == surroundings():
         return ""
     reasons = (source_change(source) for source in file.made.sources)

@@ -238,7 +238,10 @@ def claims(
     ] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Print whether each file of findings still counts; makes a small run of each."),
+        typer.Option(
+            "--check",
+            help="Print whether each file of findings still counts, by a small run of each. Notes rewritten analyses.",
+        ),
     ] = False,
     runs: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="With --make: folder for runs. Default: runs/claims.")

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from skg_bench.analysis.comparison.findings import Evidence, Finding, FindingsFile, FindingSource, Origins, files
+from skg_bench.analysis.comparison.assay import Measured
+from skg_bench.analysis.comparison.findings import (
+    Evidence,
+    Finding,
+    FindingsFile,
+    FindingSource,
+    Origins,
+    digest_of,
+    files,
+)
 from skg_bench.app import claim_files, claim_inputs
 from skg_bench.app.api import run as simulate
 from skg_bench.app.claim_inputs import analysis, refusal, surroundings
@@ -197,7 +206,7 @@ def test_files_are_made_kept_and_checked(
     run = f"run users=2 weeks=1 reference=skg 'arms={json.dumps(arms)}' \"contrasts=[{asks}]\" policy.threshold=0.3"
     carried = recipe_of(
         "skg_parameters", small=f"{run} out={{runs}}/small", runs=[f"{run} seed={i} out={{runs}}/{i}" for i in (0, 1)],
-        analyse="experiment skg_parameters {runs}/0 {runs}/1 --write reports",
+        analyse="experiment skg_parameters {runs}/0 {runs}/1 --write reports", reduced=[],
     )  # fmt: skip
     folder = tmp_path / "kept"
     assert "took" in told("--make", "--runs", str(folder))
@@ -224,7 +233,8 @@ def test_files_are_made_of_kept_draws_without_making_one(
 ) -> None:
     folder = tmp_path / "kept"
     recipe_of("generic", runs=[], small="experiment generic --draws 1 --out {runs}/small users=2 workers=1",
-              analyse="experiment generic --draws 2 --out {runs}/all users=2 workers=1 --write reports")  # fmt: skip
+              analyse="experiment generic --draws 2 --out {runs}/all users=2 workers=1 --write reports",
+              reduced=[])  # fmt: skip
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     told("--make", "--runs", str(folder))
@@ -241,6 +251,47 @@ def test_files_are_made_of_kept_draws_without_making_one(
     manifest = folder / "small" / "manifest.json"
     manifest.write_text(manifest.read_text("utf-8").replace("earlier", "other"), "utf-8")
     assert "were made by different code" in told("--make", "--runs", str(folder), code=2)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_an_analysis_that_was_only_rewritten_is_known_by_what_it_finds_in_a_reduced_study(
+    tmp_path: Path, recipe_of: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch, same: bool
+) -> None:
+    little = "experiment generic --draws 1 --out {runs}/little users=2 workers=1"
+    recipe_of("generic", runs=[], small=little, analyse=f"{little} --write reports",
+              reduced=["experiment generic --draws 2 --out {runs}/two users=2 workers=1 --write {runs}/found"],
+    )  # fmt: skip
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    told("--make", "--runs", str(tmp_path / "kept"))
+    (file,) = files(tmp_path / "reports" / "claims")
+    monkeypatch.setattr(claim_inputs, "analysis", lambda name: "rewritten")
+    monkeypatch.setattr(claim_files, "analysis", lambda name: "rewritten")
+    assert refusal(_clean(file)) == claim_inputs.REWRITTEN
+    if not same:
+        monkeypatch.setattr(claim_files, "digest_of", lambda found: digest_of(replace(found, findings=())))
+    text = told("--check", code=0 if same else 2)
+    assert ("was rewritten, and finds the same" if same else claim_inputs.REWRITTEN) in text
+    (after,) = files(tmp_path / "reports" / "claims")
+    assert after.made.analysis == ("rewritten" if same else file.made.analysis)
+
+
+def test_a_digest_of_findings_sees_figures_and_verdicts_and_not_who_found_them() -> None:
+    file = next(file for file in files(ROOT / "reports" / "claims") if file.experiment == "skg_parameters")
+    first, *rest = file.findings
+    assert isinstance(first.measured, Measured)
+
+    def digest(finding: Finding) -> str:
+        return digest_of(replace(file, findings=(finding, *rest)))
+
+    was = digest_of(file)
+    assert digest(replace(first, evidence=replace(first.evidence, commit="f" * 40, command="by hand"))) == was
+    for other in (
+        replace(first, measured=replace(first.measured, value=first.measured.value * (1 + 1e-6))),
+        replace(first, words=f"{first.words} Not."),
+        replace(first, by_seed=(*first.by_seed, 0.0)),
+        replace(first, evidence=replace(first.evidence, users=first.evidence.users + 1)),
+    ):
+        assert digest(other) != was
 
 
 def _here(command: str, root: Path) -> None:

@@ -23,6 +23,7 @@ from skg_bench.runfolder.run import Run
 
 UNCOMMITTED = ", with uncommitted changes"
 _EACH = ("seed", "salt", *BESIDE)  # differ between the runs of a file, or change nothing
+_HOW = ("command", "commit")  # a finding was made
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class Origins:
     sources: tuple[FindingSource, ...] = ()
     analysis: str = ""  # digest of the source that turned runs into findings
     decisions: str = ""  # digest of what a small run decided, by the code of the runs; empty: there was none
+    reduced: str = ""  # digest of what this analysis found in a reduced study; empty: there was none
     surroundings: str = ""  # digest of conf/ and data/ when all this was so: while they are, nothing is composed
 
 
@@ -144,17 +146,34 @@ def write_findings(folder: Path, experiment: str, results: Sequence[Finding], an
     rows = [_row(result) for result in results]
     every = [source for result in results for source in result.evidence.sources]
     sources = [asdict(source) for i, source in enumerate(every) if source not in every[:i]]
-    made = {"sources": sources, "analysis": analysis, "decisions": "", "surroundings": ""}
+    made = {"sources": sources, "analysis": analysis, "decisions": "", "reduced": "", "surroundings": ""}
     folder.mkdir(parents=True, exist_ok=True)
     return _written(folder / f"{experiment}.json", {"made": made, "findings": rows})
 
 
-def note_decisions(file: Path, decisions: str, surroundings: str) -> None:
-    """Write into a file of findings what a small run decided, by the code that made its runs, and digests of conf/ and
-    data/, which gave what its runs were made from.
-    """
+def note_origins(file: Path, **digests: str) -> None:
+    """Write digests into a file of findings, by their names in `Origins`."""
     content = json_file(file)
-    _written(file, {**content, "made": {**content["made"], "decisions": decisions, "surroundings": surroundings}})
+    _written(file, {**content, "made": {**content["made"], **digests}})
+
+
+def digest_of(file: FindingsFile) -> str:
+    """Digest of what a file finds, up to the ninth digit, whatever code found it, and by which command."""
+    rows = [_row(finding) for finding in file.findings]
+    rows = [{key: value for key, value in row.items() if key not in _HOW} for row in rows]
+    return sha256(json.dumps(_rounded(rows), sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _rounded(node: object) -> object:
+    match node:
+        case float():
+            return f"{node:.9g}"
+        case Mapping():
+            return {key: _rounded(value) for key, value in node.items()}
+        case list() | tuple():
+            return [_rounded(inner) for inner in node]
+        case _:
+            return node
 
 
 def _written(file: Path, content: Mapping[str, Any]) -> Path:
@@ -184,7 +203,7 @@ def files(folder: Path) -> Iterator[FindingsFile]:
             content = json_file(file)
             made, rows = content["made"], content["findings"]
             sources = tuple(shaped(FindingSource, source, "sources") for source in made["sources"])
-            digests = [shaped(str, made[name], name) for name in ("analysis", "decisions", "surroundings")]
+            digests = [shaped(str, made[name], name) for name in ("analysis", "decisions", "reduced", "surroundings")]
             results = tuple(_finding(row) for row in rows)
         except (UsageError, *FAULTS) as error:
             again = f"write it again: skg-bench claims --make {file.stem}"
