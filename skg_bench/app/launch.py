@@ -18,6 +18,7 @@ from skg_bench.app.composed_arms import arms
 from skg_bench.app.domains import check_domain
 from skg_bench.app.failures import Naming
 from skg_bench.app.needed_messages import needed_only
+from skg_bench.app.outside_sources import outside_digests
 from skg_bench.app.prepared_run import PreparedRun, manifest_fields, run_key_of, state_of
 from skg_bench.app.progress import plural
 from skg_bench.app.run_identity import described, provenance, write_json
@@ -63,7 +64,12 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     composed, salt = replace(composed, root=root), salts.given_salt(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
     plan = replace(plan, comparison=AgreementJudge(**root["comparison"]))
-    files = {**models(plan.arms), **_prompts(plan.arms), **seed_books.seed_digests(plan.arms)}
+    files = {
+        **models(plan.arms),
+        **_prompts(plan.arms),
+        **seed_books.seed_digests(plan.arms),
+        **outside_digests(plan.arms),
+    }
     data = {"simulator": simulator.digest, "embedder": embedder.digest, **files, **salt.data}
     key = identity_of(described(root, composed.arms, data))
     name = f"{root['experiment']}-{key[:8]}"

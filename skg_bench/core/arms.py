@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from skg_bench.core import state
-from skg_bench.core.assistant import Assistant, Stackable
+from skg_bench.core.assistant import Assistant, Keeping, Stackable
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import LLM
 
@@ -93,7 +93,10 @@ class Arm:
                 f"fork={self.fork.arm.name}@{self.fork.turn}: {kind} cannot go on from the skillbooks of "
                 f"{self.fork.arm.name}; fork from an arm with an assistant of the same kind"
             )
-        if self.fork is not None or self.freeze is not None:
+        if isinstance(assistant, Keeping):
+            if self.freeze is not None and (reason := assistant.unfrozen()):
+                raise UsageError(f"freeze needs a memory that can be copied: {reason}")
+        elif self.fork is not None or self.freeze is not None:
             key = "freeze" if self.fork is None else "fork"
             try:
                 state.check_state(assistant.start(1), 1, assistant)

@@ -71,11 +71,18 @@ class Message:
     text: I32  # text id; `texts.read(text)` gives the words, `texts.read(text[row], row)` those of some users
     gap: I64  # seconds since the user's previous message; the largest int64 before the first
     event: U64  # key of the event, for draws of the assistant's own (core/draws.py: fold, uniform)
+    user: U64  # pseudonym of the user, the same at every turn and under every arm; `who` has it in words
     texts: WrittenTexts  # those that the users said, were shown, or were written in the run
     similarity: Similarity  # exact dot products of these, from the run's embedder
     truth: GroundTruth | None  # for assistants with `sees_truth` only
     library: Library | None = None  # for ensembles of the engine; an assistant is given none
     domain: Domain = ANSWERS  # what kinds of feedback there are
+    frozen: bool = False  # nothing of this turn may be remembered: `learn` is not called
+
+    @property
+    def who(self) -> list[str]:
+        """Pseudonyms of the users in words, `[B]`."""
+        return [f"user-{user:016x}" for user in self.user.tolist()]
 
     @property
     def store(self) -> Library:
@@ -102,10 +109,15 @@ class GivenAgain:
 
 @dataclass(frozen=True, slots=True)
 class InWords:
-    """The case of a reply in words of the assistant's own, `[B]` each."""
+    """The case of a reply in words, `[B]` each.
 
-    text: I32  # text id of what is said instead, -1: nothing, so that `how` and `answer` count
-    cost: Completions  # what the assistant spent itself; FREE (core/types.py): nothing
+    The arm's model may have been asked for them: with what prompts, and how often. It answers in the words
+    `answer_words(message, key)` (core/spoken.py), `key` being that of `Message.event`, and each call is metered.
+    """
+
+    words: Sequence[str | None]  # what is said instead; None: nothing, so that `how` and `answer` count
+    cost: Completions  # what the assistant spent itself, beside the arm's model; FREE (core/types.py): nothing
+    asked: Sequence[Sequence[str]] = ()  # prompts with which the model was asked for each user, in order; (): none was
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +151,15 @@ class Reply:
     that was made of it is run for this message (`PROCEDURE`). The engine calls the model, so that every arm's has the
     same luck, and meters it; it also calls it after a procedure from which nothing came back.
 
-    An assistant with words of its own puts them into `InWords` (`Message.texts.add` gives the id); then `how` and
-    `answer` are ignored, and the model is not called. The world knows an answer by the reference in which its words
-    end, as in `Experience.words`: they count as that answer, given again. Where they end in none that this user was
-    given, nobody knows whether they are right, nobody rates them, and correctness and utility of the whole arm are not
-    known.
+    An assistant with words of its own puts them into `InWords`; then `how` and `answer` are ignored. The engine knows
+    an answer by its reference, `[answer ...]`, wherever it stands in the words; of several the last counts:
+
+    * that of the answer to this very message, for which the model was asked: `FALLBACK`; with earlier answers in a
+      prompt: `PROMPTED`, by the first of these that is about this request, else by the last;
+    * that of an answer that this user's assistant had earlier: `STORED`;
+    * any other: a leak. It is wrong, and users rate it so.
+
+    Without one nobody knows whether the words are right, and nobody rates them.
     """
 
     how: I32  # FALLBACK, STORED, PROMPTED or PROCEDURE (core/world.py)
@@ -199,6 +215,25 @@ class Assistant(Protocol[S]):
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: S) -> S:
         """The memory after the turn. `feedback` is all that became known at it, about this turn or earlier ones."""
+        ...
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """An assistant whose memory is no plain data: it says itself how that is frozen and saved."""
+
+    def unfrozen(self) -> str | None:
+        """Reason why its memory cannot be frozen, None: it can. Then it remembers nothing of a turn with
+        `Message.frozen`.
+        """
+        ...
+
+    def saved(self, state: Any) -> Any:
+        """The memory as plain data, for a checkpoint; None: there is no way."""
+        ...
+
+    def loaded(self, data: Any, n: int) -> Any:
+        """The memory of `n` users that was `saved`."""
         ...
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skg_bench.core.grid import F64, U64
+from skg_bench.core.grid import F64, I64, U64
 
 
 class Purpose(IntEnum):
@@ -85,6 +85,7 @@ class Purpose(IntEnum):
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
+_UNDO1, _UNDO2 = (np.uint64(pow(int(factor), -1, 2**64)) for factor in (_M1, _M2))
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _MASK = 0xFFFFFFFFFFFFFFFF
 _FIELD = np.uint64(0xD6E8FEB86659FD93)
@@ -123,6 +124,22 @@ def fold(h: U64, field: Ints) -> U64:
         folded += np.uint64((field + int(_GOLDEN)) & _MASK)
         return mix(folded)
     return mix(folded + _u64(field) + _GOLDEN)
+
+
+def unfolded(h: U64, folded: U64) -> I64:
+    """The field `[n]` with which `fold(h, field)` gives `folded`, for keys `[n]`: any 64 bits have one."""
+    return (_unmixed(folded) - _GOLDEN - h * _FIELD).view(np.int64)
+
+
+def _unmixed(mixed: U64) -> U64:
+    """The number that `mix` makes `mixed` of."""
+    h = mixed ^ (mixed >> _S31) ^ (mixed >> np.uint64(62))
+    h = h * _UNDO2
+    h = h ^ (h >> _S27) ^ (h >> np.uint64(54))
+    h = h * _UNDO1
+    h ^= (h >> _S30) ^ (h >> np.uint64(60))
+    whole: U64 = h
+    return whole
 
 
 def salted(seed: int, salt: int) -> int:

@@ -21,7 +21,7 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 Stream = Literal["exogenous", "stateful", "reactive"]
 Supposing = Literal["as given", "rightly", "rightly now", "run", "run rightly"]
 OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
-FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED, SILENT = 0, 1, 2, 3, 4, 5  # how a turn was served
+FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED, SILENT, LEAKED = 0, 1, 2, 3, 4, 5, 6  # how a turn was served
 WRONG, NEAR, RIGHT = (
     0,
     1,
@@ -201,14 +201,16 @@ UNREAD = Unread()
 
 
 def hit_mask(how: I32) -> Bool:
-    """Mask of turns that a skill answered: not those where nothing came back from a procedure."""
-    served: Bool = (how == STORED) | (how == PROMPTED) | (how == PROCEDURE)
+    """Mask of turns that a skill answered, or another user's answer: not those where nothing came back from a
+    procedure.
+    """
+    served: Bool = (how == STORED) | (how == PROMPTED) | (how == PROCEDURE) | (how == LEAKED)
     return served
 
 
 def calls(how: I32) -> Bool:
     """Mask of turns at which the model was called."""
-    called: Bool = (how != STORED) & (how != PROCEDURE) & (how != SILENT)
+    called: Bool = (how != STORED) & (how != PROCEDURE) & (how != SILENT) & (how != LEAKED)
     return called
 
 
@@ -331,7 +333,9 @@ class World(Protocol[S]):
         ...
 
     def respond(self, state: S, event: Event, served: Served, draws: Draws) -> tuple[S, Response]:
-        """Consequences of the answers given; the answers of models are minted."""
+        """Consequences of the answers given; the answers of models are minted. It is asked twice about a turn at which
+        an assistant asked the model and said something else: first as if all that the model said had been given.
+        """
         ...
 
     def offer(self, state: S, event: Event, offers: Bool, draws: Draws) -> tuple[S, Reaction]:

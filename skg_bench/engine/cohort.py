@@ -13,7 +13,7 @@ from skg_bench.core import state
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import key, unsalted, word
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import I32, I64
 from skg_bench.core.record import replay_of
 from skg_bench.core.text_view import Heard
 from skg_bench.core.texts import Embedding, Texts
@@ -21,16 +21,15 @@ from skg_bench.core.types import Similarity
 from skg_bench.core.world import ReadingWorld, World, brought, ledger_of, timetable
 from skg_bench.engine.checkpoint import Keeper, Position
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
-from skg_bench.engine.ensembles import ensemble
+from skg_bench.engine.ensembles import ensemble, loaded_memory, saved_memory
 from skg_bench.engine.labels import Labels
 from skg_bench.engine.logbook import Logbook, NullWriter, TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
-from skg_bench.engine.references import References
 from skg_bench.engine.relabel import type_names
 from skg_bench.engine.step import CohortState, Keys, Scene, step
 from skg_bench.engine.vectors import WithWritten
-from skg_bench.runfolder.saving import Surroundings
+from skg_bench.runfolder.saving import Surroundings, UnsavableError
 
 _BLOCK = 64  # turns between two calls of `progress`
 _DONORS = np.int32(2**30)  # users of a run have smaller ids; donors have ids from here on
@@ -145,9 +144,9 @@ def run_cohort(
     return log.split(names)
 
 
-def _with_given(given: Bool, rows: I64, theirs: Bool) -> Bool:
-    """Mask of given answers, with those that donors of rows `rows` were given behind them."""
-    more = np.zeros((len(given), theirs.shape[1]), np.bool_)
+def _with_given(given: I32, rows: I64, theirs: I32) -> I32:
+    """Turns of given answers, with those that donors of rows `rows` were given behind them."""
+    more = np.full((len(given), theirs.shape[1]), -1, np.int32)
     more[rows] = theirs
     return np.concatenate([given, more], axis=1)
 
@@ -172,8 +171,8 @@ class Rollout:
         start, before = assistant.start(rows), np.zeros(rows, np.int64)
         intents = np.zeros((rows, len(setting.world.intents) + 1), np.bool_)
         self.state = CohortState(
-            arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys), intents, Heard(rows),
-            np.zeros(self.ledger.type.shape, np.bool_),
+            arms[0].at(0), cohort.memory, start, before, Pending(rows), intents, Heard(rows),
+            np.full(self.ledger.type.shape, -1, np.int32),
         )  # fmt: skip
         self.position = Position()
         self.between_turns: Callable[[Rollout], None] = _nothing
@@ -222,7 +221,7 @@ class Rollout:
         rows = np.arange(len(self._n))
         self.state.arm = self._arms[0].at(max(cut for arm in self._arms for cut in arm.cuts))
         self.state.users, shift = brought(users, rows, self.ledger, rows)
-        self.state.given = np.concatenate([np.zeros_like(self.state.given), self.state.given], axis=1)
+        self.state.given = np.concatenate([np.full_like(self.state.given, -1), self.state.given], axis=1)
         self.state.memory = self._books.rewind(self.state.memory, shift)
         self.state.pending = Pending(len(rows))
         self.state.asked[:] = False
@@ -243,9 +242,16 @@ class Rollout:
         return made
 
     def kept(self) -> dict[str, Any]:
-        """All that its turns have changed; what else it holds, `surroundings` or another rollout has too."""
+        """All that its turns have changed; what else it holds, `surroundings` or another rollout has too.
+
+        Raises UnsavableError for an assistant that cannot save its memory.
+        """
+        memory = saved_memory(self.assistant, self.state.memory, self.position.turn)
+        if memory is None and self.state.memory is not None:
+            raise UnsavableError("its assistant has a memory that it cannot save")
         return {
-            "seed": self._setting.seed, "n": self._n, "position": self.position, "state": self.state,
+            "seed": self._setting.seed, "n": self._n, "position": self.position,
+            "state": replace(self.state, memory=memory),
             "ledger": self.ledger, "texts": self._scene.texts.written(),
         }  # fmt: skip
 
@@ -258,6 +264,7 @@ class Rollout:
             raise ValueError("these users have other events now")
         self._scene.texts.take_up(kept["texts"])
         self.position, self.state, self.ledger = kept["position"], kept["state"], kept["ledger"]
+        self.state.memory = loaded_memory(self.assistant, self.state.memory, self.position.turn, len(self._n))
 
     def surroundings(self) -> Surroundings:
         """Surroundings that a rollout of these arms in another process has too."""

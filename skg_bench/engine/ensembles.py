@@ -17,12 +17,13 @@ from skg_bench.core.assistant import (
     GivenAgain,
     GroundTruth,
     InWords,
+    Keeping,
     Message,
     Reply,
     Stackable,
 )  # fmt: skip
 from skg_bench.core.batch import Batch
-from skg_bench.core.errors import UsageError, naming
+from skg_bench.core.errors import RowError, UsageError, naming
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32
 from skg_bench.core.learning_jobs import Course, Jobs
@@ -54,9 +55,20 @@ def ensemble(arms: Sequence[Arm]) -> Ensemble[Any]:
 
 
 _CASES: Mapping[type, Sequence[str]] = {
-    case: [each.name for each in fields(case) if each.name != "cost"] for case in (Bare, GivenAgain, InWords, FromBook)
+    case: [each.name for each in fields(case) if each.name not in ("cost", "words", "asked")]
+    for case in (Bare, GivenAgain, InWords, FromBook)
 }
 """Columns of each case of a reply."""
+
+
+def _check_words(words: Any, asked: Any, n: int, where: str) -> None:
+    """Raises UsageError for replies in words that are none, and for prompts that are none."""
+    for name, given, valid in (("words", words, (n,)), ("asked", asked, (0, n))):
+        if not isinstance(given, list | tuple) or len(given) not in valid:
+            raise UsageError(f"{where}: InWords.{name} is a {type(given).__qualname__}; valid is a list of {n}")
+    for row, said in enumerate(words):
+        if said is not None and type(said) is not str:
+            raise RowError(row, f"InWords.words holds a {type(said).__qualname__}; valid are texts, and None")
 
 
 @dataclass(frozen=True)
@@ -83,7 +95,8 @@ class Alone:
         if query.turn in self.arm.cuts[1:] and assistant != self._at(query.turn - 1):
             state = assistant.start(len(query.text))
         with naming(assistant):
-            answered = assistant.answer(replace(query, library=None), state)
+            frozen = self.arm.at(query.turn).frozen(query.turn) is not None
+            answered = assistant.answer(replace(query, library=None, frozen=frozen), state)
         self._check(answered, len(query.text), assistant)
         state, reply = answered
         return state, reply
@@ -108,6 +121,9 @@ class Alone:
         if kind not in _CASES:
             valid = ", ".join(case.__name__ for case in _CASES)
             raise UsageError(f"{where}: Reply.case is a {kind.__qualname__}; valid are {valid} (core/assistant.py)")
+        match reply.case:
+            case InWords(words, asked=asked):
+                _check_words(words, asked, n, where)
         columns = {f"Reply.{name}": getattr(reply, name) for name in ("how", "answer")}
         columns |= {f"{kind.__name__}.{name}": getattr(reply.case, name) for name in _CASES[kind]}
         for name, column in columns.items():
@@ -151,3 +167,21 @@ class Alone:
     def left(self, state: Any, n: int) -> tuple[Jobs, Course] | None:
         """None that are known."""
         return None
+
+
+def saved_memory(stepped: Ensemble[Any], memory: Any, turn: int) -> Any:
+    """Memory of an ensemble before turn `turn`, for a checkpoint; None where an assistant cannot save its own."""
+    match stepped:
+        case Alone(arm=arm) if isinstance(assistant := arm.at(max(turn - 1, 0)).assistant, Keeping):
+            return assistant.saved(memory)
+        case _:
+            return memory
+
+
+def loaded_memory(stepped: Ensemble[Any], memory: Any, turn: int, n: int) -> Any:
+    """Memory of an ensemble of `n` rows before turn `turn`, from a checkpoint."""
+    match stepped:
+        case Alone(arm=arm) if isinstance(assistant := arm.at(max(turn - 1, 0)).assistant, Keeping):
+            return assistant.loaded(memory, n)
+        case _:
+            return memory

@@ -21,7 +21,7 @@ from skg_bench.runfolder import schema
 from skg_bench.runfolder.encoding import encoded
 from skg_bench.runfolder.shards import LogName
 
-_SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed", "silent")
+_SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed", "silent", "leaked")
 _HELD: Mapping[str, type[np.generic]] = {"words": np.int32, "bool": np.bool_, "int": np.int32, "float": np.float64}
 
 

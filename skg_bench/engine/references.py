@@ -1,49 +1,191 @@
-"""Answers as somebody outside reads them: words that end in a reference which no other answer has."""
+"""Replies in words: which answers they are, by the references in them."""
 
-import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from skg_bench.core.assistant import Message
-from skg_bench.core.draws import fold
-from skg_bench.core.grid import I32, U64
+from skg_bench.core.assistant import GroundTruth, InWords, Message, Reply
+from skg_bench.core.draws import fold, unfolded
+from skg_bench.core.errors import RowError
+from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.spoken import answer_words, references
+from skg_bench.core.types import LLM, Completions, Prompts
+from skg_bench.core.world import FALLBACK, LEAKED, PROMPTED, STORED, WRONG, Draws, Response, Served
+from skg_bench.engine.costs import total, without_calls
+from skg_bench.engine.replies import without_judgement
 
-_REFERENCE = re.compile(r"\[answer ([0-9a-f]{16})\]\s*\Z")
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of the arm's model that an assistant made itself, flat over n, by row and then in order."""
+
+    row: I64  # [n]
+    words: I32  # [n] length of the prompt in words
+    recalls: Bool  # [n] earlier answers stand in the prompt
+
+    def made(self, n: int) -> Bool:
+        """Users `[n]` for whom there was one."""
+        mask = np.zeros(n, np.bool_)
+        mask[self.row] = True
+        return mask
+
+    def cost(self, llm: LLM, draws: Draws) -> Completions:
+        """What they cost, `[B]`; those of one event have the same luck."""
+        n = len(draws.length)
+        spent = Completions(np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(n), np.zeros(n))
+        nth = np.arange(len(self.row)) - np.searchsorted(self.row, self.row)
+        for k in range(int(nth.max(initial=-1)) + 1):
+            at, words, recalls, made = nth == k, np.zeros(n, np.int32), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+            words[self.row[at]], recalls[self.row[at]], made[self.row[at]] = self.words[at], self.recalls[at], True
+            called = llm.complete(Prompts(words, recalls, draws.length, draws.latency))
+            spent = total(spent, without_calls(called, ~made, 0.0))
+        return spent
 
 
-class References:
-    """The answers that the users of a cohort were shown in words.
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Replies in words, `[B]` each: what they are. Any value where nothing was said."""
 
-    The reference is the key of the event at which the answer was minted. So the words of an answer lead to what the
-    world knows of it, though two right answers would say the same.
-    """
+    worded: Bool  # something was said
+    how: I32  # FALLBACK (also where nobody can judge it), STORED, PROMPTED or LEAKED
+    answer: I32  # handle of the earlier answer that was said, or that stood in the prompt; -1: none
+    unjudged: Bool  # no reference is in the words
+    source: I32  # turn whose answer was said, -1: none
+    model: tuple[I32, I32]  # how the model answered, if it did, and the answer in its prompt, as `how` and `answer`
+    unsaid: Bool  # the model answered, and the words are no answer of this turn
+    calls: Calls
 
-    def __init__(self, keys: U64) -> None:
-        self._keys = keys
-        self._answers: list[dict[str, int]] = [{} for _ in keys]
+    def served(self, reply: Reply) -> tuple[I32, I32]:
+        """How users are served, and with which answers."""
+        return (
+            np.where(self.worded, self.how, reply.how).astype(np.int32),
+            np.where(self.worded, self.answer, reply.answer).astype(np.int32),
+        )
 
-    def words(self, query: Message, answer: I32, text: I32 | None) -> list[str]:
-        """Words said to the users: answers `answer` (handles `[B]`) in words; where these are -1, the assistant's
-        own words `text` (text ids `[B]`, -1: none).
+    def beside(self, reply: Reply) -> tuple[I32, I32] | None:
+        """How users are served if they are given what the model said where they were not; None: there is no such user.
+        So the world mints an answer that the assistant may give later.
         """
-        keys = fold(self._keys[: len(answer)], answer).tolist()
-        requests = query.store.texts.read(query.text)
-        out = []
-        for row, (handle, key, request) in enumerate(zip(answer.tolist(), keys, requests, strict=True)):
-            reference = f"{key:016x}"
-            if handle >= 0:
-                self._answers[row][reference] = handle
-            out.append(f"Answer to {request!r} [answer {reference}]" if handle >= 0 else "")
-        if text is not None and (unjudged := ((answer < 0) & (text >= 0)).nonzero()[0]).size:
-            for row, words in zip(unjudged.tolist(), query.store.texts.read(text[unjudged]), strict=True):
-                out[row] = words
-        return out
+        if not self.unsaid.any():
+            return None
+        how, answer = self.served(reply)
+        how = np.where(self.unsaid, self.model[0], np.where(self.worded & (how == LEAKED), STORED, how))
+        return how.astype(np.int32), np.where(self.unsaid, self.model[1], answer).astype(np.int32)
 
-    def handles(self, query: Message, text: I32) -> I32:
-        """The answers `[B]` to which texts `[B]` refer; -1: to none that this user was shown."""
-        out = np.full(len(text), -1, np.int32)
-        rows = (text >= 0).nonzero()[0]
-        for row, words in zip(rows.tolist(), query.store.texts.read(text[rows]), strict=True):
-            match = _REFERENCE.search(words)
-            out[row] = self._answers[row].get(match[1], -1) if match else -1
-        return out
+    def to_world(self, served: Served, *, reads: bool) -> Served:
+        """The same as the world knows it: a leak, and what nobody can judge, is the stored answer -1. `reads`: what the
+        world reads has no answers, and words are those of the model, of unknown ability.
+        """
+        if reads:
+            return replace(served, ability=np.where(self.unjudged, np.nan, served.ability))
+        how = np.where((served.how == LEAKED) | self.unjudged, STORED, served.how)
+        return replace(served, how=how.astype(np.int32))
+
+    def judged(self, response: Response) -> Response:
+        """Response in which leaks are wrong, and nobody judges what cannot be judged."""
+        if self.unjudged.any():
+            response = without_judgement(response, self.unjudged)
+        leaked = self.worded & (self.how == LEAKED)
+        return replace(response, quality=np.where(leaked, WRONG, response.quality).astype(np.int32))
+
+    def cost(self, called: Completions, llm: LLM, draws: Draws, latency_ms: float) -> Completions:
+        """Costs `called`, in which those of words are what the model cost for them; without a call an earlier answer
+        takes `latency_ms`.
+        """
+        spent, free = self.calls.cost(llm, draws), self.worded & ~self.calls.made(len(self.worded))
+        latency = np.where(self.unjudged, 0.0, latency_ms)
+        mine = replace(spent, latency_ms=np.where(free, latency, spent.latency_ms))
+        columns = (np.where(self.worded, getattr(mine, f.name), getattr(called, f.name)) for f in fields(Completions))
+        return Completions(*columns)
+
+
+def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTruth, *, answers: bool) -> Spoken:
+    """What the words of a reply are. `keys` `[B]` of the users make their events' keys; `given` `[B, W]`: the turn at
+    which the assistant had each answer, by handle, -1: never. `answers`: there are some, as skills keep answers.
+
+    Raises RowError for the answer to this very message where the model was not asked for it.
+    """
+    n, event = len(query.text), query.event.tolist()
+    worded = np.array([words is not None for words in case.words], np.bool_)
+    last, found = np.zeros(n, np.uint64), np.zeros(n, np.bool_)
+    for row, words in enumerate(case.words if answers else ()):
+        if words is not None and (inside := references(words)):
+            last[row], found[row] = inside[-1], True
+    calls, recalled = _calls(case.asked, event, keys, given)
+    made = calls.made(n)
+    fresh = found & (last == query.event)
+    if (unasked := fresh & ~made).any():
+        raise RowError(
+            int(unasked.argmax()),
+            "it gave the answer to this very message without having asked the model for it; valid are words with the "
+            "reference of an answer that it was given, at this turn or earlier",
+        )
+    handle = _handles(keys, last, given)
+    own = found & ~fresh & (handle >= 0)
+    fallback, prompt = _model(recalled, n, truth)
+    how = np.where(fresh, fallback, np.where(own, STORED, np.where(found, LEAKED, FALLBACK))).astype(np.int32)
+    answer = np.where(fresh, prompt, np.where(own, handle, -1)).astype(np.int32)
+    source = np.where(own, given[np.arange(n), np.where(own, handle, 0)], -1).astype(np.int32)
+    return Spoken(worded, how, answer, worded & ~found, source, (fallback, prompt), answers & made & ~fresh, calls)
+
+
+def said_words(query: Message, keys: U64, answer: I32, reply: Reply) -> list[str]:
+    """Words said to the users: those of the reply, where it has some; else those of answers `answer` (handles `[B]`,
+    -1: none).
+    """
+    made = fold(keys[: len(answer)], answer).tolist()
+    requests = query.store.texts.read(query.text)
+    out = [
+        answer_words(request, key) if handle >= 0 else ""
+        for handle, key, request in zip(answer.tolist(), made, requests, strict=True)
+    ]
+    match reply.case:
+        case InWords(words):
+            return [heard if mine is None else mine for mine, heard in zip(words, out, strict=True)]
+        case _:
+            return out
+
+
+def _calls(
+    asked: Sequence[Sequence[str]], event: Sequence[int], keys: U64, given: I32
+) -> tuple[Calls, Sequence[tuple[int, I32]]]:
+    """Calls of the model; and rows in whose prompts other answers stand, each with their handles (-1: of nobody's)."""
+    row, length, recalls = list[int](), list[int](), list[bool]()
+    recalled = dict[int, list[int]]()
+    for user, prompts in enumerate(asked):
+        for prompt in prompts:
+            inside = [key for key in references(prompt) if key != event[user]]
+            row.append(user)
+            length.append(prompt.count(" ") + 1)  # as core/vocabulary.py counts the words of a message
+            recalls.append(bool(inside))
+            if inside:
+                recalled.setdefault(user, []).extend(inside)
+    of = [(user, np.array(inside, np.uint64)) for user, inside in recalled.items()]
+    handles = [
+        (user, _handles(np.full(len(k), keys[user]), k, np.repeat(given[user : user + 1], len(k), 0))) for user, k in of
+    ]
+    return Calls(np.array(row, np.int64), np.array(length, np.int32), np.array(recalls, np.bool_)), handles
+
+
+def _handles(keys: U64, reference: U64, given: I32) -> I32:
+    """Handles of the answers to which keys `[n]` refer, of users with keys `[n]` and answers `[n, W]`; -1: none of
+    these.
+    """
+    number = unfolded(keys[: len(reference)], reference)
+    inside = (number >= 0) & (number < given.shape[1])
+    number = np.where(inside, number, 0)
+    known = inside & (given[np.arange(len(number)), number] >= 0)
+    return np.where(known, number, -1).astype(np.int32)
+
+
+def _model(recalled: Sequence[tuple[int, I32]], n: int, truth: GroundTruth) -> tuple[I32, I32]:
+    """How the model answers each user, and the answer in its prompt that counts: the first about this request, else the
+    last.
+    """
+    how, answer = np.full(n, FALLBACK, np.int32), np.full(n, -1, np.int32)
+    for user, handles in recalled:
+        about = truth.judge(np.full(len(handles), user, np.int64), handles, "rightly now") != WRONG
+        about &= handles >= 0
+        how[user], answer[user] = PROMPTED, handles[about.argmax()] if about.any() else handles[-1]
+    return how, answer

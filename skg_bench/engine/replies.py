@@ -8,7 +8,7 @@ from skg_bench.core.grid import F64, I32, U64, Bool
 from skg_bench.core.types import FREE, Completions
 from skg_bench.core.world import UNKNOWN, Response
 
-ReplyParts = tuple[I32 | None, I32 | None, U64 | None, Completions]
+ReplyParts = tuple[InWords | None, I32 | None, U64 | None, Completions]
 """Words of the assistant's own, answers to compare, keys of what skills say (None: there are none), and own costs."""
 
 
@@ -17,21 +17,22 @@ def reply_parts(reply: Reply) -> ReplyParts:
     match reply.case:
         case FromBook(compared=compared, says=says, cost=cost):
             return None, compared, says, cost
-        case InWords(text, cost):
-            return text, None, None, cost
+        case InWords(cost=cost) as words:
+            return words, None, None, cost
         case _:
             return None, None, None, FREE
 
 
-def check_given(given: Bool, name: str, answer: I32, which: Bool) -> None:
-    """Hold the field `name` of a reply, at the users of a mask, to answers that they were `given` `[B, W]`, by handle.
+def check_given(given: I32, name: str, answer: I32, which: Bool) -> None:
+    """Hold the field `name` of a reply, at the users of a mask, to answers that they were given. `given` `[B, W]`: the
+    turn of each, by handle, -1: never.
 
     Raises RowError for the first that is none.
     """
     if not len(rows := which.nonzero()[0]):
         return
     width, handle = given.shape[1], answer[rows]
-    known = given[rows, np.clip(handle, 0, width - 1)] & (handle >= 0) & (handle < width)
+    known = (given[rows, np.clip(handle, 0, width - 1)] >= 0) & (handle >= 0) & (handle < width)
     if not known.all():
         row = int(rows[(~known).nonzero()[0][0]])
         raise RowError(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from skg_bench.core.assistant import (
     Ensemble,
     Experience,
     GroundTruth,
+    InWords,
     Library,
     Message,
     Reply,
@@ -50,8 +51,8 @@ from skg_bench.engine.costs import executed, total, unless_silent, without_calls
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
-from skg_bench.engine.references import References
-from skg_bench.engine.replies import ReplyParts, check_given, chosen_by, reply_parts, skills_of, without_judgement
+from skg_bench.engine.references import Spoken, said_words, spoken
+from skg_bench.engine.replies import ReplyParts, check_given, chosen_by, reply_parts, skills_of
 
 _TURN_PURPOSES = (
     Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
@@ -63,12 +64,17 @@ _FOREVER = np.iinfo(np.int64).max
 _NONE = CAUSES.index("none")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Keys:
     """Keys of the users, `[B]` each."""
 
     world: U64  # for the world's draws
     arms: U64  # for the draws of arms, and for the event keys that they see
+
+    @cached_property
+    def users(self) -> U64:
+        """Pseudonyms of the users, for arms."""
+        return fold(self.arms, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +107,9 @@ class CohortState:
     memory: Any  # the assistant's
     time: np.ndarray[Any, np.dtype[np.int64]]  # [B] of the last turn
     pending: Pending
-    references: References  # the answers that somebody was shown in words
     asked: Bool  # [B, intents + 1] what users have asked before; the last, which index -1 finds, is for one-offs
     heard: Heard  # the texts that each user has met
-    given: Bool  # [B, W] the answers that each user was given, by handle
+    given: I32  # [B, W] the turn at which the assistant had each answer, by handle, -1: never
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,7 @@ class Answered:
     """Consequences of the decisions, `[B]` each."""
 
     reply: Reply
-    text: I32 | None  # words of the assistant's own; None: it has none
+    spoken: Spoken | None  # words of the assistant's own; None: it has none
     how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED or SILENT
     cost: Completions
     response: Response
@@ -203,6 +208,7 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     heard.met(event.text)
     message = Message(
         t, event.number, event.time, event.local, event.text, gap, fold(scene.keys.arms[:n_rows], event.number),
+        scene.keys.users[:n_rows],
         HeardTexts(texts, heard, n_rows), HeardSimilarity(scene.similarity, heard),
         truth if scene.assistant.sees_truth else None, scene.library, scene.world.domain,
     )  # fmt: skip
@@ -239,21 +245,29 @@ def _of_execution(cause: I32, response: Response) -> I32:
 
 def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
     """Serve the replies; returns what they cost and what comes of them."""
-    parts = text, compared, says, own_cost = reply_parts(reply)
+    parts = words, compared, says, own_cost = reply_parts(reply)
     _check_reply(scene, state, turn, reply, parts)
     llm = state.arm.llm
-    how, known, unjudged = _resolved(state, turn, reply, text)
-    ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
-    if unjudged is not None:
-        ability = np.where(unjudged, np.nan, ability)
+    said = None if words is None else _spoken(scene, state, turn, words)
+    how, known = (reply.how, reply.answer) if said is None else said.served(reply)
     compared = np.full(len(how), -1, np.int32) if compared is None else compared
     sayings = UNREAD if scene.reading is None else _sayings(scene.reading, state, how, says)
-    served = Served(how, known, ability, if_misled, compared, sayings)
-    state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
+
+    def served(how: I32, answer: I32) -> Served:
+        ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
+        return Served(how, answer, ability, if_misled, compared, sayings)
+
+    if said is not None and (beside := said.beside(reply)) is not None:
+        state.users, minted = scene.world.respond(state.users, turn.event, served(*beside), turn.draws)
+        _mint(state, turn, np.where(said.unsaid, minted.answer, -1))
+    now = served(how, known)
+    if said is not None:
+        now = said.to_world(now, reads=scene.reading is not None)
+    state.users, response = scene.world.respond(state.users, turn.event, now, turn.draws)
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
-    if unjudged is not None:
-        response = without_judgement(response, unjudged)
+    if said is not None:
+        response = said.judged(response)
     feedback, paid = scene.comparison.judged(response.feedback, turn.draws.event)
     if paid is not None:
         response = replace(response, feedback=feedback)
@@ -268,13 +282,25 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
             reply, how, cost = executed(reply, how, called, execution, state.arm.hit_latency_ms)
         case Silence(unspoken):
             reply, how, cost = unless_silent(reply, how, called, unspoken)
-    if unjudged is not None:
-        cost = without_calls(cost, unjudged, 0.0)
+    if said is not None:
+        cost = said.cost(cost, llm, turn.draws, state.arm.hit_latency_ms)
     if paid is not None:
         cost = replace(cost, cost_usd=cost.cost_usd + paid)
-    minted = response.answer >= 0
-    state.given[turn.rows[minted], response.answer[minted]] = True
-    return Answered(reply, text, how, cost if own_cost is FREE else total(cost, own_cost), response, columns)
+    _mint(state, turn, response.answer)
+    return Answered(reply, said, how, cost if own_cost is FREE else total(cost, own_cost), response, columns)
+
+
+def _mint(state: CohortState, turn: Turn, answer: I32) -> None:
+    """The assistant has answers `[B]` (handles, -1: none) from this turn on, or had them before."""
+    rows = (answer >= 0).nonzero()[0]
+    before = state.given[rows, answer[rows]]
+    state.given[rows, answer[rows]] = np.where(before < 0, turn.t, before)
+
+
+def _spoken(scene: Scene, state: CohortState, turn: Turn, words: InWords) -> Spoken:
+    """What words are. Where skills keep no answers, nobody can judge any."""
+    with naming(state.arm.assistant):
+        return spoken(turn.message, words, scene.keys.arms, state.given, turn.truth, answers=scene.reading is None)
 
 
 def _sayings(reading: Reading, state: CohortState, how: I32, says: U64 | None) -> SkillsSaid:
@@ -285,26 +311,19 @@ def _sayings(reading: Reading, state: CohortState, how: I32, says: U64 | None) -
 
 def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply, parts: ReplyParts) -> None:
     """Raises RowError for an answer that its user was never given, and for costs that are none."""
-    text, compared, says, cost = parts
+    words, compared, says, cost = parts
     with naming(state.arm.assistant):
         if cost is not FREE:
             check_spent(cost, turn.rows)
         if compared is not None:
             check_given(state.given, "compared", compared, compared >= 0)
         if scene.reading is None:
-            serves = reply.how != FALLBACK if text is None else (reply.how != FALLBACK) & (text < 0)
+            serves = reply.how != FALLBACK
+            if words is not None:
+                serves &= np.array([said is None for said in words.words], np.bool_)
             if says is not None:  # what says something may be served without an answer
                 serves &= (reply.answer >= 0) | (says == 0)
             check_given(state.given, "answer", reply.answer, serves)
-
-
-def _resolved(state: CohortState, turn: Turn, reply: Reply, text: I32 | None) -> tuple[I32, I32, Bool | None]:
-    """How each user is served, with which answer, and where it is words that nobody can judge (None: nowhere)."""
-    if text is None or not (worded := text >= 0).any():
-        return reply.how, reply.answer, None
-    answers = state.references.handles(turn.message, text)
-    how = np.where(worded, np.where(answers < 0, FALLBACK, STORED), reply.how)
-    return how, np.where(worded, answers, reply.answer).astype(np.int32), worded & (answers < 0)
 
 
 # ------------------------------------------------------------------------------------------------------- learn
@@ -330,7 +349,7 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 
     seen = Experience(
         turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer, merge,
-        partial(state.references.words, turn.message, outcome.response.answer, outcome.text),
+        partial(said_words, turn.message, scene.keys.arms, outcome.response.answer, outcome.reply),
         (outcome.response.quality == RIGHT) & scene.assistant.sees_truth, _unserved(outcome.response), known_at,
     )  # fmt: skip
     state.memory = scene.assistant.learn(seen, known, state.memory)
@@ -373,6 +392,8 @@ def record(turn: Turn, outcome: Answered, lesson: Lesson, learning: LearningCost
     event, reply, cost, n = turn.event, outcome.reply, outcome.cost, len(turn.event.text)
     quality = outcome.response.quality
     skill, source, propensity = chosen_by(reply, n)
+    if outcome.spoken is not None:
+        source = outcome.spoken.source
     return {
         "message": event.text, "event": event.number, "time": event.time, "intent": event.intent,
         "request_type": event.type, "answerable": event.answerable, "used_up": event.used_up,

@@ -110,7 +110,7 @@ def turns(top_k: int, outcome: Sequence[OutcomeField] = ()) -> pa.Schema:
             "serving",
             _WORD,
             "llm, stored, prompted, procedure, procedure_failed (nothing came back, the LLM answered), "
-            "silent (nothing was said)",
+            "silent (nothing was said), leaked (the words were an answer that this user was never given)",
         ),
         _field("offer", _WORD, "reaction to an offer to capture: accepted, badly_named, declined", nullable=True),
         _field("agrees", pa.bool_(), "a judge: the LLM said what a skill would; null: not compared", nullable=True),

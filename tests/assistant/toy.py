@@ -89,11 +89,8 @@ class Diary:
     def answer(self, query: Message, state: list[Page]) -> tuple[list[Page], Reply]:
         messages = query.texts.read(query.text)
         words = [page.said.get(message) for page, message in zip(state, messages, strict=False)]
-        text = np.full(len(words), -1, np.int32)
-        known = [i for i, said in enumerate(words) if said is not None]
-        text[known] = query.texts.add([said for said in words if said is not None])
         none = np.full(len(words), -1, np.int32)
-        return state, Reply(how=np.full(len(words), FALLBACK, np.int32), answer=none, case=InWords(text, FREE))
+        return state, Reply(how=np.full(len(words), FALLBACK, np.int32), answer=none, case=InWords(words, FREE))
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: list[Page]) -> list[Page]:
         messages = seen.message.texts.read(seen.message.text)

@@ -78,8 +78,8 @@ def _message(play: Play, n: int, worth: Worth | None) -> Message:
     gap = np.full(n, DAY if play.t else np.iinfo(np.int64).max)
     return Message(
         play.t, none * 0 + play.t, time, time, np.arange(n, dtype=np.int32), gap,
-        np.arange(n, dtype=np.uint64) + np.uint64(1000 * play.t), play.texts, play.similarity, truth,
-        Library(play.texts, play.similarity), advice(["delay"]),
+        np.arange(n, dtype=np.uint64) + np.uint64(1000 * play.t), np.arange(n, dtype=np.uint64), play.texts,
+        play.similarity, truth, Library(play.texts, play.similarity), advice(["delay"]),
     )  # fmt: skip
 
 

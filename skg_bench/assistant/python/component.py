@@ -1,0 +1,74 @@
+"""A Python class as an assistant: the component that the configuration names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from skg_bench.assistant.python.outside import Objects, Outside
+from skg_bench.assistant.python.source import ClassSource
+from skg_bench.core.assistant import Experience, Message, Reply
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.reach import Reach, Reaches
+
+
+@dataclass(frozen=True)
+class Python:
+    """Plays a Python class of your own, one object for each user (assistant/python says what it looks like)."""
+
+    target: str | None
+    file: str | None
+    parameters: Mapping[str, Any]
+    shares: str | int
+    sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = {
+        "target": Reach(("code",)),
+        "file": Reach(("reads", "code")),
+        "parameters": Reach(("code",), harmless=({}, None)),
+        "shares": Reach(()),
+    }
+    beside: ClassVar[tuple[str, ...]] = ("file",)  # its text counts
+
+    def __post_init__(self) -> None:
+        if self.shares != "user":
+            raise UsageError(f"assistant.shares={self.shares!r} must be user: an object for each user")
+        self.source.kind()
+        self._outside.unfrozen()
+
+    @cached_property
+    def source(self) -> ClassSource:
+        """The class, with its text as it was when this was made."""
+        return ClassSource.of(self.target, self.file, self.parameters)
+
+    @cached_property
+    def _outside(self) -> Outside:
+        return Outside(self.source)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process makes the objects itself."""
+        return {key: value for key, value in vars(self).items() if key != "_outside"}
+
+    def start(self, n: int) -> Objects:
+        """A new object for each of `n` users."""
+        return self._outside.start(n)
+
+    def answer(self, query: Message, state: Objects) -> tuple[Objects, Reply]:
+        """Words of each user's object."""
+        return self._outside.answer(query, state)
+
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: Objects) -> Objects:
+        """The objects, which were told the feedback."""
+        return self._outside.learn(seen, feedback, state)
+
+    def unfrozen(self) -> str | None:
+        """Reason why its memory cannot be frozen, None: it can."""
+        return self._outside.unfrozen()
+
+    def saved(self, state: Objects) -> Mapping[str, Any] | None:
+        """The memory as plain data, None: the objects have no `save`."""
+        return self._outside.saved(state)
+
+    def loaded(self, data: Any, n: int) -> Objects:
+        """The memory of `n` users that was `saved`."""
+        return self._outside.loaded(data, n)

@@ -1,0 +1,262 @@
+"""Objects of somebody else, one for each user, as an assistant."""
+
+import copy
+from asyncio import iscoroutine
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from inspect import iscoroutinefunction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from skg_bench.asking.loop import each_answer
+from skg_bench.assistant.python.asked import AskedModel
+from skg_bench.core.assistant import Experience, InWords, Message, Reply
+from skg_bench.core.calendar import FIRST_MONDAY
+from skg_bench.core.domain import Domain
+from skg_bench.core.errors import RowError, UsageError
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.types import FREE
+from skg_bench.core.world import FALLBACK
+
+Call = Callable[[], Any]
+
+
+class ObjectSource(Protocol):
+    """Maker of objects that are all alike before their first message."""
+
+    @property
+    def name(self) -> str:
+        """What they are, for errors: `mine.cache.ExactCache`."""
+        ...
+
+    def made(self) -> Any:
+        """A new one, without memory."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """What an object has beside `answer`."""
+
+    waits: bool  # `answer` is async
+    hears: bool  # it has `feedback`
+    saves: bool  # it has `save` and `load`
+
+    @staticmethod
+    def of(made: Any, name: str) -> "Methods":
+        """Methods of an object.
+
+        Raises UsageError for one without `answer`, and with one of `save` and `load` alone.
+        """
+        has = {method: callable(getattr(made, method, None)) for method in ("answer", "feedback", "save", "load")}
+        if not has["answer"]:
+            raise UsageError(f"{name} has no method answer; valid is answer(self, user, time, message, model) -> str")
+        if has["save"] != has["load"]:
+            one, other = ("save", "load") if has["save"] else ("load", "save")
+            raise UsageError(f"{name} has {one} and no {other}; write both, or none")
+        for method in ("feedback", "save", "load"):
+            if has[method] and iscoroutinefunction(getattr(made, method)):
+                raise UsageError(f"{name}.{method} is async; only answer may be")
+        return Methods(iscoroutinefunction(made.answer), has["feedback"], has["save"])
+
+
+@dataclass(slots=True)
+class Objects:
+    """Objects of users, `[n]` each, and what they are told with feedback."""
+
+    made: list[Any]
+    who: list[str]  # pseudonyms
+    said: list[dict[int, str]]  # words that answered each turn; nothing for objects that hear no feedback
+    kept: list[bytes | None] = field(default_factory=list)  # memory of a frozen one, None: it is copied as it stands
+
+
+class Outside:
+    """An assistant made of objects: core.assistant.Assistant and core.assistant.Keeping."""
+
+    sees_truth: ClassVar[bool] = False
+
+    def __init__(self, source: ObjectSource) -> None:
+        self._source = source
+        self._methods = Methods.of(self._new(), source.name)
+
+    def start(self, n: int) -> Objects:
+        """A new object for each of `n` users."""
+        return Objects([self._new() for _ in range(n)], [], [{} for _ in range(n)])
+
+    def answer(self, query: Message, state: Objects) -> tuple[Objects, Reply]:
+        """Words of each user's object. What one remembers of a frozen turn is thrown away."""
+        n = len(query.text)
+        if not state.who:
+            state.who = query.who
+        messages = query.texts.read(query.text)
+        models = [AskedModel(message, key) for message, key in zip(messages, query.event.tolist(), strict=True)]
+        objects = [self._copy(state, row) for row in range(n)] if query.frozen else state.made
+        words = self._all(objects, state.who, _times(query), messages, models)
+        none = np.full(n, -1, np.int32)
+        reply = InWords(words, FREE, [model.prompts for model in models])
+        return state, Reply(how=np.full(n, FALLBACK, np.int32), answer=none, case=reply)
+
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: Objects) -> Objects:
+        """The objects, which were told the feedback."""
+        if not self._methods.hears:
+            return state
+        match seen.reply.case:
+            case InWords(words):
+                for said, mine in zip(state.said, words, strict=False):
+                    said[seen.message.turn] = mine or ""
+        levels = _levels(seen.message.domain)
+        for row, turn, kind, value in zip(
+            feedback.row.tolist(), feedback.turn.tolist(), feedback.kind.tolist(), feedback.value.tolist(), strict=True
+        ):
+            if turn in state.said[row]:
+                name, values = levels[kind]
+                told, about = state.made[row].feedback, state.said[row][turn]
+                self._called(row, "feedback", lambda: told(state.who[row], about, name, values[value]))  # noqa: B023
+        return state
+
+    # ------------------------------------------------------------------------------------------------- memory
+
+    def unfrozen(self) -> str | None:
+        """Reason why its memory cannot be frozen, None: it can."""
+        made = self._new()
+        if self._methods.saves:
+            return None
+        try:
+            copy.deepcopy(made)
+        except Exception as error:  # noqa: BLE001  whatever an object of somebody else raises
+            return f"{self._source.name} has no save and load, and copy.deepcopy fails: {_shown(error)}"
+        return None
+
+    def saved(self, state: Objects) -> Mapping[str, Any] | None:
+        """The memory as plain data, None: the objects have no `save`."""
+        if not self._methods.saves:
+            return None
+        return {
+            "who": state.who,
+            "said": state.said,
+            "objects": [self._bytes(state, i) for i in range(len(state.made))],
+        }
+
+    def loaded(self, data: Any, n: int) -> Objects:
+        """The memory of `n` users that was `saved`."""
+        state = Objects([self._new() for _ in range(n)], data["who"], data["said"])
+        for row, (made, kept) in enumerate(zip(state.made, data["objects"], strict=True)):
+            self._load(row, made, state.who[row], kept)
+        return state
+
+    def _copy(self, state: Objects, row: int) -> Any:
+        if not state.kept:
+            state.kept = [self._bytes(state, i) if self._methods.saves else None for i in range(len(state.made))]
+        if (kept := state.kept[row]) is None:
+            return self._called(row, "__deepcopy__", lambda: copy.deepcopy(state.made[row]))
+        self._load(row, made := self._new(), state.who[row], kept)
+        return made
+
+    def _bytes(self, state: Objects, row: int) -> bytes:
+        kept = self._called(row, "save", state.made[row].save)
+        if type(kept) is not bytes:
+            raise RowError(row, f"it returned a {type(kept).__qualname__}; valid is bytes", f"{self._source.name}.save")
+        return kept
+
+    def _load(self, row: int, made: Any, user: str, kept: bytes) -> None:
+        self._called(row, "load", lambda: made.load(user, kept))
+
+    # ------------------------------------------------------------------------------------------------- calls
+
+    def _new(self) -> Any:
+        try:
+            return self._source.made()
+        except UsageError:
+            raise
+        except Exception as error:
+            raise UsageError(f"{self._source.name} cannot be made: {_shown(error)}") from error
+
+    def _all(
+        self,
+        objects: Sequence[Any],
+        who: Sequence[str],
+        times: Sequence[datetime],
+        messages: Sequence[str],
+        models: Sequence[AskedModel],
+    ) -> list[str]:
+        """Words of the objects of all users; those that wait are asked at once."""
+        words: list[Any] = [None] * len(messages)
+        if self._methods.waits:
+            return self._awaited(objects, who, times, messages, models)
+        row = 0
+        try:
+            for row, (user, time, message, model) in enumerate(zip(who, times, messages, models, strict=False)):
+                words[row] = objects[row].answer(user, time, message, model)
+                model.end()
+        except UsageError:
+            raise
+        except Exception as error:
+            raise self._fault(row, "answer", error) from error
+        return self._checked(words)
+
+    def _awaited(
+        self,
+        objects: Sequence[Any],
+        who: Sequence[str],
+        times: Sequence[datetime],
+        messages: Sequence[str],
+        models: Sequence[AskedModel],
+    ) -> list[str]:
+        words: list[Any] = [None] * len(messages)
+
+        async def answered(row: int) -> Any:
+            try:
+                return await objects[row].answer(who[row], times[row], messages[row], models[row])
+            except UsageError:
+                raise
+            except Exception as error:
+                raise self._fault(row, "answer", error) from error
+            finally:
+                models[row].end()
+
+        def done(row: int, mine: Any) -> None:
+            words[row] = mine
+
+        each_answer(range(len(messages)), answered, done, width=max(1, len(messages)), first_alone=False)
+        return self._checked(words)
+
+    def _checked(self, words: list[Any]) -> list[str]:
+        for row, mine in enumerate(words):
+            if not isinstance(mine, str):
+                if iscoroutine(mine):
+                    mine.close()
+                what = "None" if mine is None else f"a {type(mine).__qualname__}"
+                raise RowError(row, f"it returned {what}; valid is a str", f"{self._source.name}.answer")
+        return [str(mine) for mine in words]
+
+    def _called(self, row: int, method: str, call: Call) -> Any:
+        try:
+            return call()
+        except UsageError:
+            raise
+        except Exception as error:
+            raise self._fault(row, method, error) from error
+
+    def _fault(self, row: int, method: str, error: Exception) -> RowError:
+        return RowError(row, f"it raised {_shown(error)}", f"{self._source.name}.{method}")
+
+
+def _shown(error: Exception) -> str:
+    """An exception in words, with the place that raised it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+    return f"{type(error).__qualname__}: {error}{place}"
+
+
+def _times(query: Message) -> list[datetime]:
+    """What the users' clocks show."""
+    return [FIRST_MONDAY + timedelta(seconds=seconds) for seconds in query.local.tolist()]
+
+
+def _levels(domain: Domain) -> Sequence[tuple[str, Sequence[str]]]:
+    """Kinds of feedback and their values in words, by code."""
+    return list(domain.feedback().items())

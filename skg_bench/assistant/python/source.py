@@ -1,0 +1,193 @@
+"""Classes of somebody else: where they come from, and the digest of their source text."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import packages_distributions, version
+from inspect import getsource
+from pathlib import Path
+from pkgutil import resolve_name
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
+
+_NOTEBOOK = "__main__"
+_PLAIN = (str, bytes, int, float, complex, bool, type(None), tuple, list, dict, set, frozenset, range)
+
+
+@dataclass(frozen=True)
+class ClassSource:
+    """A class, by a dotted name that can be imported, or by a file and its text; and how its objects are made."""
+
+    target: str  # `mine.cache.ExactCache`, or `ExactCache` in a file
+    file: str | None
+    text: str | None  # of the file
+    parameters: Mapping[str, Any]
+
+    @staticmethod
+    def of(target: str | None, file: str | None, parameters: Mapping[str, Any]) -> "ClassSource":
+        """The class that a configuration names.
+
+        Raises UsageError for one that is not there, and for what is no class.
+        """
+        if (target is None) == (file is None):
+            given = "neither" if target is None else "both"
+            raise UsageError(
+                f"assistant=python was given {given} of target and file; give one: "
+                "assistant.target=mine.cache.ExactCache, or assistant.file=my.py:ExactCache"
+            )
+        if file is None:
+            source = ClassSource(str(target), None, None, parameters)
+        else:
+            path, _, name = file.rpartition(":")
+            if not path or not name.isidentifier():
+                raise UsageError(f"assistant.file={file!r} must read FILE:CLASS, such as my.py:ExactCache")
+            source = ClassSource(name, path, text_of(Path(path)), parameters)
+        source.kind()
+        return source
+
+    @property
+    def name(self) -> str:
+        """The class in words, for errors."""
+        return self.target if self.file is None else f"{self.target} of {self.file}"
+
+    @property
+    def notebook(self) -> bool:
+        """Was it defined in a notebook, or in the script that runs?"""
+        return self.file is None and self.target.partition(":")[0] == _NOTEBOOK
+
+    def kind(self) -> type:
+        """The class.
+
+        Raises UsageError where it cannot be found.
+        """
+        if self.file is not None:
+            return _of_file(self.file, str(self.text), self.target)
+        return _imported(self.target)
+
+    def made(self) -> Any:
+        """A new object, without memory."""
+        return self.kind()(**self.parameters)
+
+    def digest(self) -> str:
+        """Digest of its source: the text of its file; all Python files of the package that it lies in; or, of a class
+        in a notebook, its text and that of whatever it names there.
+
+        Raises UsageError for a class whose text is not known.
+        """
+        if self.file is not None:
+            return _hash([str(self.text)])
+        if self.notebook:
+            return _hash(_texts(self.kind()))
+        return _of_package(self.kind().__module__.partition(".")[0])
+
+
+def _hash(texts: Iterator[str] | list[str]) -> str:
+    digest = sha256()
+    for text in texts:
+        digest.update(sha256(text.encode()).digest())
+    return digest.hexdigest()
+
+
+@cache
+def _imported(target: str) -> type:
+    try:
+        kind = resolve_name(target)
+    except Exception as error:  # whatever the module raises
+        raise UsageError(
+            f"assistant.target={target!r} cannot be imported: {type(error).__qualname__}: {error}; valid is a class of "
+            "a module that Python finds; one in a file is named by assistant.file=my.py:ExactCache"
+        ) from error
+    if not isinstance(kind, type):
+        raise UsageError(f"assistant.target={target!r} is a {type(kind).__qualname__}; valid is a class")
+    return kind
+
+
+@cache
+def _of_file(path: str, text: str, name: str) -> type:
+    module = ModuleType(f"skg_bench_file_{_hash([path, text])[:16]}")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # dataclasses look for the module of their class
+    try:
+        exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102  the command names the file
+    except Exception as error:  # whatever the file raises
+        raise UsageError(f"assistant.file={path}:{name} fails: {type(error).__qualname__}: {error}") from error
+    kind = vars(module).get(name)
+    if not isinstance(kind, type):
+        classes = {key: value for key, value in vars(module).items() if isinstance(value, type)}
+        mine = [key for key, value in classes.items() if value.__module__ == module.__name__]
+        raise UsageError(f"{path} has no class {name!r}; its classes are {', '.join(mine) or 'none'}")
+    return kind
+
+
+@cache
+def _of_package(root: str) -> str:
+    """Digest of the Python files of a package or module, and of the version of its distribution."""
+    module = sys.modules[root]
+    folders = [Path(folder) for folder in getattr(module, "__path__", ())]
+    files = sorted(file for folder in folders for file in folder.rglob("*.py"))
+    if not folders:
+        if getattr(module, "__file__", None) is None:
+            raise UsageError(f"the source of {root} is not known, and it is part of a run's identity; name a file")
+        files = [Path(str(module.__file__))]
+    versions = [f"{each} {version(each)}" for each in sorted(set(packages_distributions().get(root, ())))]
+    return _hash([*versions, *(f"{file.name}\0{file.read_text('utf-8', 'replace')}" for file in files)])
+
+
+def _texts(kind: type) -> Iterator[str]:
+    """Source text of a class of a notebook, and of what it names there, in order of names.
+
+    Raises UsageError for text that is not known, and for a value that has none.
+    """
+    seen: dict[str, str] = {}
+    waiting: list[tuple[str, Any]] = [(kind.__qualname__, kind)]
+    around = vars(sys.modules[_NOTEBOOK])
+    while waiting:
+        name, value = waiting.pop()
+        if name in seen:
+            continue
+        seen[name] = _text(name, value)
+        waiting.extend((inner, around[inner]) for inner in _names(value) if inner in around)
+    yield from (f"{name}\0{seen[name]}" for name in sorted(seen))
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return f"module {value.__name__}"
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if getattr(value, "__module__", None) != _NOTEBOOK and isinstance(value, type | FunctionType):
+        return f"{value.__module__}.{value.__qualname__}"
+    if not isinstance(value, type | FunctionType):
+        raise UsageError(
+            f"{name}, which the class names, is a {type(value).__qualname__} of the notebook: its text, part of a "
+            "run's identity, is not known; make it inside of the class, or put both into a file: assistant.file=my.py:CLASS"
+        )
+    try:
+        return getsource(value)
+    except (OSError, TypeError) as error:
+        raise UsageError(
+            f"the source text of {name} is not known, and it is part of a run's identity; put the class into a file: "
+            "assistant.file=my.py:CLASS"
+        ) from error
+
+
+def _names(value: Any) -> set[str]:
+    """Global names that functions of a value use, and those of the classes that it is made of."""
+    if isinstance(value, FunctionType):
+        return _of_code(value.__code__)
+    if isinstance(value, type) and value.__module__ == _NOTEBOOK:
+        members = [part for base in value.__mro__ for part in vars(base).values()]
+        functions = [getattr(part, "__func__", getattr(part, "fget", part)) for part in members]
+        return {base.__qualname__ for base in value.__mro__}.union(
+            *(_names(part) for part in functions if isinstance(part, FunctionType))
+        )
+    return set()
+
+
+def _of_code(code: CodeType) -> set[str]:
+    return set(code.co_names).union(*(_of_code(part) for part in code.co_consts if isinstance(part, CodeType)))
