@@ -11,18 +11,37 @@ from skg_bench.core.world import (
     FAILED,
     PROCEDURE,
     SILENT,
+    STORED,
+    AsServed,
     Execution,
+    Response,
+    Silence,
     calls,
 )
 
 
-def unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:
+def as_served(
+    reply: Reply, how: I32, called: Completions, response: Response, latency_ms: float
+) -> tuple[Reply, I32, Completions]:
+    """How users were served in the end, and what that cost. `called`: cost of the model if it is called; `latency_ms`:
+    waiting time of an answer without it.
+    """
+    match response.case:
+        case AsServed():
+            return reply, how, without_calls(called, how == STORED, latency_ms)
+        case Execution() as execution:
+            return _executed(reply, how, called, execution, latency_ms)
+        case Silence(unspoken):
+            return _unless_silent(reply, how, called, unspoken)
+
+
+def _unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:
     """Answers that were served where nothing may have been said, and their costs."""
     how = np.where(silent, SILENT, how).astype(np.int32)
     return _without_skill(reply, silent), how, without_calls(called, ~calls(how), 0.0)
 
 
-def executed(
+def _executed(
     reply: Reply, how: I32, called: Completions, execution: Execution, latency_ms: float
 ) -> tuple[Reply, I32, Completions]:
     """Answers where procedures were run, and their costs: the model, where it answered, and tools. No skill

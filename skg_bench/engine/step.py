@@ -33,7 +33,6 @@ from skg_bench.core.world import (
     FALLBACK,
     PROMPTED,
     RIGHT,
-    STORED,
     UNREAD,
     AsServed,
     Draws,
@@ -47,7 +46,7 @@ from skg_bench.core.world import (
     World,
 )
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
-from skg_bench.engine.costs import executed, total, unless_silent, without_calls
+from skg_bench.engine.costs import as_served, total
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
@@ -275,13 +274,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with naming(llm):
         check_spent(called, turn.rows)
-    match response.case:
-        case AsServed():
-            cost = without_calls(called, how == STORED, state.arm.hit_latency_ms)
-        case Execution() as execution:
-            reply, how, cost = executed(reply, how, called, execution, state.arm.hit_latency_ms)
-        case Silence(unspoken):
-            reply, how, cost = unless_silent(reply, how, called, unspoken)
+    reply, how, cost = as_served(reply, how, called, response, state.arm.hit_latency_ms)
     if said is not None:
         cost = said.cost(cost, llm, turn.draws, state.arm.hit_latency_ms)
     if paid is not None:

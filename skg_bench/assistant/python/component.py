@@ -15,7 +15,7 @@ from skg_bench.core.reach import Reach, Reaches
 
 @dataclass(frozen=True)
 class Python:
-    """Plays a Python class of your own, one object for each user (assistant/python says what it looks like)."""
+    """Plays a Python class of your own, one object for each user (assistant/python/contract.py)."""
 
     target: str | None
     file: str | None

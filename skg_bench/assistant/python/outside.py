@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from skg_bench.asking.loop import each_answer
-from skg_bench.assistant.python.asked import AskedModel
+from skg_bench.assistant.python.contract import AskedModel
 from skg_bench.core.assistant import Experience, InWords, Message, Reply
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.domain import Domain

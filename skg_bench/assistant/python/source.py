@@ -165,7 +165,8 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, type | FunctionType):
         raise UsageError(
             f"{name}, which the class names, is a {type(value).__qualname__} of the notebook: its text, part of a "
-            "run's identity, is not known; make it inside of the class, or put both into a file: assistant.file=my.py:CLASS"
+            "run's identity, is not known; make it inside of the class, or put both into a file: "
+            "assistant.file=my.py:CLASS"
         )
     try:
         return getsource(value)

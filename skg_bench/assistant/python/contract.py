@@ -1,0 +1,89 @@
+"""A Python object as an assistant: what an author writes, and how the engine plays it.
+
+All that an author writes is a class:
+
+    class ExactCache:
+        def __init__(self): self.memory = {}
+        def answer(self, user: str, time: datetime, message: str, model) -> str:     # or async def
+            if message not in self.memory: self.memory[message] = model(message)
+            return self.memory[message]
+        # optional: feedback(self, user, about, kind, value)   save(self) -> bytes   load(self, user, data)
+
+* **Objects.** One is made for each user and arm, by calling the class with `assistant.parameters`. What an object
+  remembers it keeps in itself: a run in which memory lies anywhere else is refused.
+* `answer` is called once for each message, in order. `user` is a pseudonym, the same at every turn, `time` what the
+  user's clock shows, without a zone. It returns the words that the user is given, a `str`. One that is `async` is
+  called for all users of a step at once, on one event loop; it may then await whatever it likes.
+* `model(prompt)` asks the arm's model: a plain function, never awaited, which any thread may call until `answer` has
+  returned. `prompt` is a text, or chat messages with `content`. The words that it returns end in a reference,
+  `[answer 0123456789abcdef]`. Each call is counted and paid, at the length of its prompt; at one message all return the
+  same words.
+* What the words are is seen by the last reference in them (core/assistant.py: `Reply`): of the model's answer to this
+  message, of an earlier one of this user's, of none of these (a leak), or without any (nobody can judge it).
+* `feedback` is told what users say: `about` are the words that were answered, `kind` and `value` words such as
+  `rating` and `ok`, `partial` or `miss`.
+* `save` and `load` are the memory as bytes: `load` is called on a new object. A run that was killed goes on from there;
+  without them, the users that were at work begin anew. No object is ever pickled.
+* Once frozen, an object answers from a copy that is thrown away: from `save` and `load`, else from `copy.deepcopy`.
+  `freeze` is refused where neither works. `feedback` is not called.
+* Whatever an object raises ends the run with its name, arm, user and turn, and the same command goes on from there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from skg_bench.core.spoken import answer_words
+
+Prompt = str | Sequence[Mapping[str, Any]]  # words, or chat messages with `content`
+
+
+class Model(Protocol):
+    """The arm's model, for one message."""
+
+    def __call__(self, prompt: Prompt) -> str:
+        """Its words, which end in a reference; each call is counted and metered."""
+        ...
+
+
+class AskedModel:
+    """The model for one message, and the prompts with which it was asked."""
+
+    __slots__ = ("_key", "_message", "_over", "prompts")
+
+    def __init__(self, message: str, key: int) -> None:
+        self._message, self._key, self._over = message, key, False
+        self.prompts: list[str] = []
+
+    def __call__(self, prompt: Prompt) -> str:
+        if self._over:
+            raise RuntimeError("this model was given for one message, and that is answered; call the one of this call")
+        self.prompts.append(prompt if type(prompt) is str else _words(prompt))
+        return answer_words(self._message, self._key)
+
+    def end(self) -> None:
+        """The message is answered."""
+        self._over = True
+
+
+def _words(prompt: Any) -> str:
+    """Words of chat messages; parts that are no text have none.
+
+    Raises TypeError for anything else.
+    """
+    if isinstance(prompt, str):
+        return str(prompt)
+    if not isinstance(prompt, list | tuple) or not all(isinstance(each, Mapping) for each in prompt):
+        raise TypeError(
+            f"model was given a {type(prompt).__qualname__}; valid is a text, or a list of chat messages such as "
+            "[{'role': 'user', 'content': message}]"
+        )
+    return "\n".join(filter(None, (_content(each.get("content")) for each in prompt)))
+
+
+def _content(content: Any) -> str:
+    """Words of one chat message: a text, or parts with texts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list | tuple) else ()
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    return "\n".join(text for text in texts if isinstance(text, str))
