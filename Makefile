@@ -11,10 +11,10 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 2 ? 2 : n > 
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint types layers readme gate bench peers peers-ace soak wheel clean
+.PHONY: help demo test test-fast test-times lint types layers readme gate bench peers peers-ace soak wheel clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.base ## 100 simulated users, 26 weeks, all arms; ends with a table and a page
 	$(BIN)/skg-bench run experiment=assistant_growth profile=demo
@@ -26,8 +26,8 @@ test: lint types layers ## all that CI runs: ruff, format, mypy, import-linter, 
 FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/runfolder tests/skillbook \
   tests/analysis/statistics tests/analysis/counts tests/analysis/summary/test_regret.py \
   tests/analysis/comparison/test_claims.py tests/analysis/comparison/test_flips.py \
-  tests/analysis/gate/test_against.py tests/analysis/gate/test_baseline.py tests/report/test_chart.py \
-  tests/report/test_verdict.py tests/app/test_composed_arms.py tests/app/test_compose.py tests/app/test_help.py \
+  tests/analysis/gate/test_against.py tests/analysis/gate/test_baseline.py tests/analysis/report/test_chart.py \
+  tests/analysis/report/test_verdict.py tests/app/test_composed_arms.py tests/app/test_compose.py tests/app/test_help.py \
   tests/app/test_parameters.py tests/assistant/pipeline/test_sample.py tests/assistant/pipeline/test_signals.py \
   tests/assistant/pipeline/test_skillbook_table.py tests/curator tests/embedder/test_hashing.py \
   tests/embedder/test_precomputed.py tests/engine/test_labels.py tests/engine/test_pieces.py \
@@ -40,6 +40,9 @@ FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/
 
 test-fast: $(VENV)/.dev ## two minutes, between edits: some tests of each room; no laws, runs, commands, experiments
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not soak" $(FAST)
+
+test-times: $(VENV)/.dev ## make test, then the 40 dearest modules and tests by CPU time, child processes included
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not soak" -p tests.times
 
 lint: $(VENV)/.dev ## ruff, whether the code is formatted, and the figures of docs/architecture.md
 	$(BIN)/ruff check .
@@ -69,7 +72,7 @@ peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vec
 	test -x runs/peers/venv/bin/python || $(BIN)/python -m venv runs/peers/venv
 	runs/peers/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
 	  --editable . --requirement experiments/bench/speed/peers.txt
-	runs/peers/venv/bin/python -m pytest -q tests/analysis/test_peers.py
+	runs/peers/venv/bin/python -m pytest -q tests/experiments/bench/test_peers.py
 	runs/peers/venv/bin/skg-bench experiment speed/peers --write reports
 
 # Nothing of what 0.13.0 asks for is installed: that is 939 MB, among it `tau2`, which is another project's on the index.

@@ -85,7 +85,9 @@ def test_ci_is_a_strict_executable_script_that_calls_make_test() -> None:
     assert text.rstrip().endswith("make test")
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "test-fast", "gate", "bench", "soak", "wheel", "clean"])
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "test-fast", "test-times", "gate", "bench", "soak", "wheel", "clean"]
+)
 def test_make_help_lists_every_target(target: str) -> None:
     done = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert re.search(rf"^make {target} +\S", done.stdout, re.MULTILINE)
@@ -100,7 +102,7 @@ def test_the_fast_tests_are_some_of_each_room() -> None:
     rooms = {
         file.parent.relative_to(package) for pattern in ("*", "analysis/*") for file in package.glob(f"{pattern}/*.py")
     }
-    homes = {"analysis": "tests/analysis/", "analysis/report": "tests/report"}
+    homes = {"analysis": "tests/analysis/"}
     wanted = [homes.get(room.as_posix(), f"tests/{room.as_posix()}") for room in sorted(rooms)]
     assert [room for room in wanted if not any(name.startswith(room) for name in names)] == []
 

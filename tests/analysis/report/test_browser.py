@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from skg_bench.analysis import report
 from skg_bench.runfolder.run import Run
-from tests.report.conftest import HOSTILE, turns_shown
+from tests.analysis.report.conftest import HOSTILE, turns_shown
 
 Visit = Callable[..., Page]
 DRAWN = """() => [...document.querySelectorAll('.chart')].flatMap(svg => [

@@ -120,7 +120,7 @@ def test_arms_that_are_equal_are_said_to_be_and_nothing_is_left_open(figures: Su
 
 
 def test_larger_profiles_are_named_by_the_size_of_the_run(figures: Summary) -> None:
-    conf = Path(__file__).parents[2] / "conf" / "profile"
+    conf = Path(__file__).parents[3] / "conf" / "profile"
     profiles = {name: yaml.safe_load((conf / f"{name}.yaml").read_text("utf-8")) for name in PROFILES}
     assert {name: content["users"] for name, content in profiles.items()} == PROFILES
     assert {content["weeks"] for content in profiles.values()} == {WEEKS}

@@ -17,8 +17,8 @@ from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.runfolder.run import Run
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.comparison.test_claimed_proofs import CONTROLS, NONE, life
-from tests.report.test_browser import DRAWN, same_drawing
-from tests.report.test_page import Outline
+from tests.analysis.report.test_browser import DRAWN, same_drawing
+from tests.analysis.report.test_page import Outline
 
 Visit = Callable[..., Page]
 ARMS = {"live": drawn(12, 30, 0.8), "frozen": drawn(12, 30, 0.3), "sham": drawn(12, 30, 0.4)}

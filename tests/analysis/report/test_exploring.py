@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from skg_bench.analysis import report, summary
 from skg_bench.runfolder.run import Run
+from tests.analysis.report.conftest import turns_shown
 from tests.analysis.synthetic import World, make_run
-from tests.report.conftest import turns_shown
 
 Visit = Callable[..., Page]
 

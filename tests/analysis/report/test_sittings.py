@@ -16,7 +16,7 @@ from skg_bench.app.api import run as simulate
 from skg_bench.core.learning_jobs import COURSE_COUNTS
 from skg_bench.runfolder.run import Run
 from tests.analysis.advised import drawn, make_advice_run
-from tests.report.conftest import turns_shown
+from tests.analysis.report.conftest import turns_shown
 
 Visit = Callable[..., Page]
 WORLD = (

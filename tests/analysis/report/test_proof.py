@@ -19,7 +19,7 @@ from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
-from tests.report.test_page import Outline
+from tests.analysis.report.test_page import Outline
 
 Visit = Callable[..., Page]
 WORLD = ("users=8", "weeks=3", "simulator.rated_share=0.5", "policy.threshold=0.3", "experiment=learning_over_time")

@@ -15,8 +15,8 @@ from skg_bench.analysis.report.people import CAP
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.levels import OUTCOMES, SATISFACTIONS, TIERS
 from tests.analysis.advised import LEARNED, REVISED, SEED, Purchase, drawn, make_advice_run
-from tests.report.conftest import HOSTILE, turns_shown
-from tests.report.test_page import Outline
+from tests.analysis.report.conftest import HOSTILE, turns_shown
+from tests.analysis.report.test_page import Outline
 
 Visit = Callable[..., Page]
 LIFE = [

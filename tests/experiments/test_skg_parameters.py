@@ -20,8 +20,8 @@ from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
+from tests.analysis.report.conftest import ARMS as SYNTHETIC
 from tests.analysis.synthetic import make_run
-from tests.report.conftest import ARMS as SYNTHETIC
 
 AHEAD, BEHIND = Measured(0.02, 0.01, 0.03, "utility per request"), Measured(-0.03, -0.05, -0.01, "utility per request")
 BETWEEN = Assay(AHEAD, AHEAD)
