@@ -190,7 +190,7 @@ def check_root(root: Mapping[str, Any]) -> None:
         if key not in known:
             raise UsageError(f"the configuration has an unknown key {key!r} at its root; {nearest(key, known)}")
     for key in known - set(root):
-        raise UsageError(f"the configuration lacks {key!r}; give it in conf/config.yaml or as {key}=...")
+        raise UsageError(f"the configuration lacks {key!r}; write `{key}:` into the yaml of the experiment")
     for key, wrong in SCALARS.items():
         if (reason := wrong(root[key])) is not None:
             raise UsageError(f"{key}={root[key]!r} {reason}")

@@ -18,7 +18,7 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import FREE, Completions, Similarity, WrittenTexts
-from skg_bench.core.world import Reaction, ReadingWorld, Supposing
+from skg_bench.core.world import Reaction, Supposing, World
 
 S = TypeVar("S")  # what an assistant remembers of its users
 EnsembleColumns = Mapping[str, npt.NDArray[Any]]  # of a log, by name; a row for each user
@@ -333,8 +333,8 @@ class Stackable(Protocol):
         """Reason why a replayed log cannot serve it, to follow the words `arm NAME`; None: it can."""
         ...
 
-    def unread(self, world: ReadingWorld[Any]) -> str | None:
-        """Reason why a world that reads what skills say cannot use it, to follow `arm NAME`; None: it can."""
+    def unread(self, world: World[Any]) -> str | None:
+        """Reason why a world cannot use it, to follow `arm NAME`; None: it can."""
         ...
 
     def alike(self, arm: Any, other: Any) -> bool:

@@ -22,17 +22,18 @@ from skg_bench.core.world import (
 
 def as_served(
     reply: Reply, how: I32, called: Completions, response: Response, latency_ms: float
-) -> tuple[Reply, I32, Completions]:
-    """How users were served in the end, and what that cost. `called`: cost of the model if it is called; `latency_ms`:
-    waiting time of an answer without it.
+) -> tuple[Response, Reply, I32, Completions]:
+    """How users were served in the end, and what that cost; the response says of procedures only where one was run.
+    `called`: cost of the model if it is called; `latency_ms`: waiting time of an answer without it.
     """
     match response.case:
         case AsServed():
-            return reply, how, without_calls(called, how == STORED, latency_ms)
-        case Execution() as execution:
-            return _executed(reply, how, called, execution, latency_ms)
+            return response, reply, how, without_calls(called, how == STORED, latency_ms)
+        case Execution() as given:
+            execution = _where(given, how == PROCEDURE)
+            return replace(response, case=execution), *_executed(reply, how, called, execution, latency_ms)
         case Silence(unspoken):
-            return _unless_silent(reply, how, called, unspoken)
+            return response, *_unless_silent(reply, how, called, unspoken)
 
 
 def _unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:
@@ -41,14 +42,21 @@ def _unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) ->
     return _without_skill(reply, silent), how, without_calls(called, ~calls(how), 0.0)
 
 
+def _where(execution: Execution, run: Bool) -> Execution:
+    """Results of procedures where one was run; elsewhere nothing failed and nothing was spent."""
+    cause = np.where(run, execution.cause, -1).astype(np.int32)
+    usd, latency = np.where(run, execution.cost_usd, 0.0), np.where(run, execution.latency_ms, 0.0)
+    return Execution(run & execution.failed, cause, usd, latency)
+
+
 def _executed(
     reply: Reply, how: I32, called: Completions, execution: Execution, latency_ms: float
 ) -> tuple[Reply, I32, Completions]:
-    """Answers where procedures were run, and their costs: the model, where it answered, and tools. No skill
-    served where nothing came back.
+    """Answers where procedures were run, and their costs: the model, where it answered, and tools. No skill served
+    where nothing came back. `execution`: of procedures only.
     """
-    failed, run = execution.failed, how == PROCEDURE
-    how = np.where(run & failed, FAILED, how).astype(np.int32)
+    failed = execution.failed
+    how = np.where(failed, FAILED, how).astype(np.int32)
     tools = Completions(
         np.zeros_like(called.tokens_in), np.zeros_like(called.tokens_out), execution.cost_usd,
         execution.latency_ms + np.where(failed, latency_ms, 0.0),

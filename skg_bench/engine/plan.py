@@ -1,7 +1,7 @@
 """Plan of a run: all that it is made of."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
@@ -9,7 +9,7 @@ from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay_of
 from skg_bench.core.types import Embedder
-from skg_bench.core.world import ReadingWorld, World
+from skg_bench.core.world import World
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
 
 
@@ -48,12 +48,11 @@ class Plan:
 
 
 def _unread(arm: Arm, world: World[Any]) -> str | None:
-    """Reason why an arm and this world do not agree on what skills say; None: they do."""
-    if world.domain.answers:
-        moody = any(phase.mood == "fresh" for phase in arm.phases)
-        return "has mood=fresh, and users remember nothing that was said here; leave mood out" if moody else None
-    assistants, reading = [phase.assistant for phase in arm.phases], cast("ReadingWorld[Any]", world)
-    reasons = [assistant.unread(reading) for assistant in assistants if isinstance(assistant, Stackable)]
+    """Reason why an arm and this world do not agree on what is said; None: they do."""
+    if world.domain.answers and any(phase.mood == "fresh" for phase in arm.phases):
+        return "has mood=fresh, and users remember nothing that was said here; leave mood out"
+    assistants = [phase.assistant for phase in arm.phases]
+    reasons = [assistant.unread(world) for assistant in assistants if isinstance(assistant, Stackable)]
     return next((reason for reason in reasons if reason), None)
 
 

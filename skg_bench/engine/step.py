@@ -274,7 +274,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with naming(llm):
         check_spent(called, turn.rows)
-    reply, how, cost = as_served(reply, how, called, response, state.arm.hit_latency_ms)
+    response, reply, how, cost = as_served(reply, how, called, response, state.arm.hit_latency_ms)
     if said is not None:
         cost = said.cost(cost, llm, turn.draws, state.arm.hit_latency_ms)
     if paid is not None:

@@ -88,7 +88,7 @@ def test_commit_and_dirty_state_of_an_added_package_are_in_the_manifest(mine: Pa
         arms = "arms={fresh: [reranker=freshness], never: [policy=never]}"
         run = skg_bench.run(["users=1", "weeks=1", arms, f"out={out}"])
         packages: dict[str, dict[str, str | None]] = run.manifest["packages"]
-        assert set(packages) == {"mine"}
+        assert "mine" in packages
         return packages["mine"]
 
     assert known("unknown") == {"version": "1.0", "commit": None, "dirty": None}

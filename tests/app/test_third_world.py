@@ -208,21 +208,55 @@ def test_traces_hold_its_outcome_and_what_is_true_apart(run: Run, mine: Path) ->
 def test_a_world_that_says_what_it_did_not_declare_ends_the_run(
     right: str, wrong: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    exit_code, err = rude(tmp_path, monkeypatch, right, wrong)
+    assert exit_code == 2
+    assert re.search(rf"the world of domain 'errands' of arm 'skg', user \d+, turn \d+: {says}", err)
+
+
+def rude(folder: Path, monkeypatch: pytest.MonkeyPatch, right: str, wrong: str, *more: str) -> tuple[int, str]:
+    """Exit code and errors of a run in the example with `wrong` in the place of `right`."""
     code, options = (example()[f"mine/{name}"] for name in ("errands.py", "conf/simulator/errands.yaml"))
     assert right in code
     for module in ("ours", "ours.errands"):
         monkeypatch.delitem(sys.modules, module, raising=False)
-    write(tmp_path / "ours" / "errands.py", code.replace(right, wrong).replace("mine:errands.toml", ""))
-    write(tmp_path / "ours" / "conf" / "simulator" / "rude.yaml", options.replace("mine.", "ours."))
-    declare(tmp_path, "ours")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+    write(folder / "ours" / "errands.py", code.replace(right, wrong).replace("mine:errands.toml", ""))
+    write(folder / "ours" / "conf" / "simulator" / "rude.yaml", options.replace("mine.", "ours."))
+    write(folder / "ours" / "conf" / "signs" / "rude.yaml", example()["mine/conf/signs/doorstep.yaml"])
+    declare(folder, "ours")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.chdir(folder)
     forget()
-    words = ["simulator=rude", *WORLD[1:], "arms={skg: []}", "reference=skg", "contrasts=[]", "workers=1"]
-    exit_code, _, err = call("run", *words)
+    words = ["simulator=rude", *WORLD[1:], "arms={skg: []}", "reference=skg", "contrasts=[]", "workers=1", *more]
+    exit_code, _, err = call("run", *words, f"out={folder / 'run'}")
     forget()
-    assert exit_code == 2
-    assert re.search(rf"the world of domain 'errands' of arm 'skg', user \d+, turn \d+: {says}", " ".join(err.split()))
+    return exit_code, " ".join(err.split())
+
+
+SIGNALS = 'of two errands in three"', 'of two errands in three", ("They thanked you.", "They grumbled.")'
+
+
+def test_learners_learn_from_a_kind_with_signals_by_signs_of_its_own(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, err = rude(tmp_path, monkeypatch, *SIGNALS, "signs=rude")
+    assert code == 0, err
+    log = Run(tmp_path / "run")
+    turns, said, updates = (getattr(log, name)("skg").to_pandas() for name in ("turns", "feedback", "updates"))
+    served = said.merge(turns.loc[~turns["fallback_to_llm"], ["user", "turn"]], on=["user", "turn"])
+    either, rated = (rows.drop_duplicates(["user", "turn"]) for rows in (served, served[served["kind"] == "rating"]))
+    assert updates["rating"].notna().sum() == len(either) > len(rated)
+
+
+def test_signs_of_another_domain_are_refused_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, err = rude(tmp_path, monkeypatch, *SIGNALS)
+    assert code == 2
+    assert "signs.outcome has 'accepted', valid are thanks, grumbles, which are said in the domain 'errands'" in err
+
+
+def test_its_experiment_runs(mine: Path) -> None:
+    assert set(skg_bench.run(["experiment=errands", "users=3", "weeks=1", f"out={mine / 'asked'}"]).arms) == {
+        "stored", "never",
+    }  # fmt: skip
 
 
 def test_no_file_of_ours_knows_its_words() -> None:

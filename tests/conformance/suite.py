@@ -267,7 +267,8 @@ def changed_rows(case: Case, folder: Path, workers: int) -> list[str]:
     """
     together = run(plan(case, folder, alone=False), folder / "together", LARGE)
     users = range(int(together.config["users"]))
-    assert together.turns("itself").num_rows > FORK * len(users), f"{case}: its world has too few turns"
+    turns, weeks = together.turns("itself").num_rows / len(users), together.config["weeks"]
+    assert turns > FORK, f"{case}: {turns:.0f} turns a user in weeks={weeks}; let its yaml bring more than {FORK}"
     if case.seam not in SEAMS_OF_ARMS:
         assert pc.any(pc.invert(together.turns("itself")["fallback_to_llm"])).as_py(), f"{case}: no skill answers"
     lines = [f"a fork from itself at turn {FORK} differs: {where}" for where in _forked(together, users)]

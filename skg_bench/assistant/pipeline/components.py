@@ -1,7 +1,7 @@
 """The components of a pipeline, and when they are called."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from skg_bench.asking.asking import components_within
 from skg_bench.assistant.pipeline.learning_time import LearningTime
@@ -12,7 +12,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import Curator, Reranker, Router, Serving
-from skg_bench.core.world import ReadingWorld
+from skg_bench.core.world import ReadingWorld, World
 from skg_bench.skillbook.library.strategies import packaged, strategies
 from skg_bench.skillbook.prompt_layout import frame_size
 
@@ -109,10 +109,14 @@ class Components:
             return "learns from people beside the users, and a log has no others"
         return None
 
-    def unread(self, world: ReadingWorld[Any]) -> str | None:
-        """Reason why they cannot be used in a world that reads what skills say, after `arm NAME`; None: they can."""
+    def unread(self, world: World[Any]) -> str | None:
+        """Reason why they cannot be used in a world, after `arm NAME`; None: they can."""
         if self.signs is not None:
             self.signs.check(world.domain)
+        return None if world.domain.answers else self._unsaid(cast("ReadingWorld[Any]", world))
+
+    def _unsaid(self, world: ReadingWorld[Any]) -> str | None:
+        """Reason why a world that reads what skills say cannot use them, after `arm NAME`; None: it can."""
         if self.serving != "prompted":
             return f"has serving={self.serving}, and what skills say goes into a prompt; take serving=prompted"
         for part in components_within(self.curator):

@@ -11,7 +11,7 @@ from skg_bench.assistant.pipeline.pretraining import Simulate, pretrained
 from skg_bench.assistant.pipeline.stack import stackable
 from skg_bench.core.arms import Arm
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.world import ReadingWorld
+from skg_bench.core.world import World
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Pipeline:
         """Reason why a replayed log cannot serve it, after `arm NAME`; None: it can."""
         return self.components.unlogged()
 
-    def unread(self, world: ReadingWorld[Any]) -> str | None:
-        """Reason why it cannot be used in a world that reads what skills say, after `arm NAME`; None: it can."""
+    def unread(self, world: World[Any]) -> str | None:
+        """Reason why it cannot be used in a world, after `arm NAME`; None: it can."""
         return self.components.unread(world)
 
     def alike(self, arm: Arm, other: Arm) -> bool:

@@ -66,9 +66,17 @@ class Signs:
             raise UsageError(f"signs.merge={self.merge!r}, valid are {', '.join(get_args(SignMerge))}")
 
     def check(self, domain: Domain) -> None:
-        """Raises UsageError for levels of feedback that a domain does not have, and for outcomes without a sign."""
+        """Raises UsageError for levels of feedback that a domain with signals does not have, and for outcomes without a
+        sign.
+        """
         outcomes, satisfactions = (_levels(domain, number) for number in (domain.acted, domain.later))
-        _check_words("signs.outcome", self.outcome, outcomes)
+        if not outcomes and not satisfactions:
+            return
+        if unknown := [name for name in self.outcome if name not in outcomes]:
+            raise UsageError(
+                f"signs.outcome has {unknown[0]!r}, valid are {', '.join(outcomes)}, which are said in the domain "
+                f"{domain.name!r}; signs=NAME takes those of conf/signs/NAME.yaml, in your package too"
+            )
         if missing := [name for name in outcomes if name not in self.outcome]:
             raise UsageError(f"signs.outcome leaves out {', '.join(missing)}; give each outcome a sign: -1, 0 or 1")
         _check_words("signs.satisfaction", self.satisfaction, outcomes)
