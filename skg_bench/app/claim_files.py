@@ -45,7 +45,7 @@ class FindingRecipe:
     reduced: tuple[str, ...]  # make and analyse little, and write its findings elsewhere; none: `analyse` is quick
 
     def commands(self, runs: Path) -> list[str]:
-        """Those that make the file, in order; their runs go into the folder `runs`."""
+        """Commands that make the file, in order; their runs go into the folder `runs`."""
         return _filled((self.small, *self.runs, self.analyse), runs)
 
 

@@ -31,7 +31,7 @@ class Calls:
         return mask
 
     def cost(self, llm: LLM, draws: Draws) -> Completions:
-        """What they cost, `[B]`; those of one event have the same luck."""
+        """Costs of them, `[B]`; those of one event have the same luck."""
         n = len(draws.length)
         spent = Completions(np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(n), np.zeros(n))
         nth = np.arange(len(self.row)) - np.searchsorted(self.row, self.row)
@@ -101,7 +101,7 @@ class Spoken:
 
 
 def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTruth, *, answers: bool) -> Spoken:
-    """What the words of a reply are. `keys` `[B]` of the users make their events' keys; `given` `[B, W]`: the turn at
+    """Meaning of the words of a reply. `keys` `[B]` of the users make their events' keys; `given` `[B, W]`: the turn at
     which the assistant had each answer, by handle, -1: never. `answers`: there are some, as skills keep answers.
 
     Raises RowError for the answer to this very message where the model was not asked for it.

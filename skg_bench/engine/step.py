@@ -291,7 +291,7 @@ def _mint(state: CohortState, turn: Turn, answer: I32) -> None:
 
 
 def _spoken(scene: Scene, state: CohortState, turn: Turn, words: InWords) -> Spoken:
-    """What words are. Where skills keep no answers, nobody can judge any."""
+    """Meaning of the words. Where skills keep no answers, nobody can judge any."""
     with naming(state.arm.assistant):
         return spoken(turn.message, words, scene.keys.arms, state.given, turn.truth, answers=scene.reading is None)
 

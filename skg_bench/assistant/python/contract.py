@@ -41,7 +41,7 @@ class Model(Protocol):
     """The arm's model, for one message."""
 
     def __call__(self, prompt: Prompt) -> str:
-        """Its words, which end in a reference; each call is counted and metered."""
+        """Words of the model, which end in a reference; each call is counted and metered."""
         ...
 
 

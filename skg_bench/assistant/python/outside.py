@@ -28,7 +28,7 @@ class ObjectSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What they are, for errors: `mine.cache.ExactCache`."""
+        """Name of them, for errors: `mine.cache.ExactCache`."""
         ...
 
     def made(self) -> Any:
@@ -38,7 +38,7 @@ class ObjectSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """What an object has beside `answer`."""
+    """Methods of an object beside `answer`."""
 
     waits: bool  # `answer` is async
     hears: bool  # it has `feedback`
@@ -253,7 +253,7 @@ def _shown(error: Exception) -> str:
 
 
 def _times(query: Message) -> list[datetime]:
-    """What the users' clocks show."""
+    """Times that the users' clocks show."""
     return [FIRST_MONDAY + timedelta(seconds=seconds) for seconds in query.local.tolist()]
 
 
