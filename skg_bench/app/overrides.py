@@ -183,13 +183,23 @@ def check_keys(override: Override, tree: Tree, where: str = "") -> None:
     ):
         return
     for path in [override.path] if override.inner else leaves(override.path, override.value):
-        if not has(tree, path):
+        if not has(tree, path) and not _free(tree, path):
             if override.head == "arms" and path.count(".") == 1:
                 known = [f"arms.{name}" for name in tree["arms"]]
                 hint = f"to add an arm write +{override.text.lstrip('+~')}; {nearest(path, known)}"
             else:
                 hint = _hint(path, tree)
             raise UsageError(f"{where}{override.text}: there is no key {path!r}; {hint}")
+
+
+def _free(tree: Tree, path: str) -> bool:
+    """Does a path lead into an empty mapping of a component, whose keys are free?"""
+    parts = path.split(".")
+    above = next((parts[:depth] for depth in range(len(parts) - 1, 1, -1) if has(tree, ".".join(parts[:depth]))), [])
+    node: Any = tree
+    for part in above:
+        node = node[int(part)] if isinstance(node, Sequence) else node[part]
+    return bool(above) and isinstance(node, Mapping) and not node
 
 
 def _hint(path: str, tree: Tree) -> str:

@@ -222,6 +222,16 @@ class Assistant(Protocol[S]):
 class Keeping(Protocol):
     """An assistant whose memory is no plain data: it says itself how that is frozen and saved."""
 
+    @property
+    def controls(self) -> bool:
+        """Are a few users played before the run, to see that all memory lies in its state (engine/controls.py)?"""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The class or system that is played, for errors."""
+        ...
+
     def unfrozen(self) -> str | None:
         """Reason why its memory cannot be frozen, None: it can. Then it remembers nothing of a turn with
         `Message.frozen`.

@@ -20,9 +20,10 @@ class RowError(UsageError):
         self.row, self.what, self.component = row, what, component
 
     def by(self, component: object) -> "RowError":
-        """The same, and who did it, unless that is known."""
+        """The same, and who did it (a component, or its name), unless that is known."""
         made = type(component)
-        return self if self.component else RowError(self.row, self.what, f"{made.__module__}.{made.__qualname__}")
+        name = component if isinstance(component, str) else f"{made.__module__}.{made.__qualname__}"
+        return self if self.component else RowError(self.row, self.what, name)
 
 
 class naming:  # noqa: N801  read as a word: with naming(component)

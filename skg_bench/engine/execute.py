@@ -23,6 +23,7 @@ from skg_bench.core.types import Similarity
 from skg_bench.engine import pieces
 from skg_bench.engine.checkpoint import Keeper
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
+from skg_bench.engine.controls import check_controls
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pools import fitted
 from skg_bench.engine.relabel import Relabelled
@@ -75,6 +76,9 @@ def execute(
     with _table(vectors, pays) as table:
         top_k = max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms)
         job = Job(plan, out, run, top_k, vectors, table)
+        if done < total:
+            for arm in plan.arms:
+                check_controls(job.setting(), arm, plan.users, lambda _: progress(whole.done, total))
         for wave in waves(counts, mine):
             todo = tasks_left(plan, counts, replace(existing, mine=wave), cohort)
             if todo.tasks:
@@ -174,10 +178,7 @@ class Job:
 
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and keeps what comes out."""
-        embedding = Embedding(lambda: self.vectors, self.plan.embedder)
-        setting = Setting(
-            self.plan.salted, self.plan.simulator, self._similarity(), self.plan.weeks, embedding, self.plan.comparison
-        )
+        setting = self.setting()
         made = _Made(setting)
 
         def run(task: Task, tick: Tick) -> None:
@@ -192,6 +193,11 @@ class Job:
             kept.unlink(missing_ok=True)
 
         return run
+
+    def setting(self) -> Setting:
+        """Setting of the process."""
+        embedding, plan = Embedding(lambda: self.vectors, self.plan.embedder), self.plan
+        return Setting(plan.salted, plan.simulator, self._similarity(), plan.weeks, embedding, plan.comparison)
 
     def _similarity(self) -> Callable[[], Similarity]:
         """Makes similarities for cohorts; the table is opened once."""

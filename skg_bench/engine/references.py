@@ -119,7 +119,8 @@ def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTr
         raise RowError(
             int(unasked.argmax()),
             "it gave the answer to this very message without having asked the model for it; valid are words with the "
-            "reference of an answer that it was given, at this turn or earlier",
+            "reference of an answer that it was given, at this turn or earlier. Memory outside of its objects, such as "
+            "a class or a module that was played before, gives such words too",
         )
     handle = _handles(keys, last, given)
     own = found & ~fresh & (handle >= 0)

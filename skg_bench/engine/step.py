@@ -13,6 +13,7 @@ from skg_bench.core.assistant import (
     Experience,
     GroundTruth,
     InWords,
+    Keeping,
     Library,
     Message,
     Reply,
@@ -225,9 +226,8 @@ def decide(scene: Scene, state: CohortState, turn: Turn) -> Reply:
 
 def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
     """Causes why no right skill answers; -1 where a log is replayed (nobody knows) and where skills are no answers."""
-    if scene.reading is not None or replay_of(scene.world) is not None:
-        return np.full(len(turn.event.text), -1, np.int32)
-    return scene.assistant.explain(turn.truth, state.memory)
+    known = scene.reading is None and replay_of(scene.world) is None
+    return scene.assistant.explain(turn.truth, state.memory) if known else np.full(len(turn.event.text), -1, np.int32)
 
 
 def _of_execution(cause: I32, response: Response) -> I32:
@@ -260,8 +260,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         state.users, minted = scene.world.respond(state.users, turn.event, served(*beside), turn.draws)
         _mint(state, turn, np.where(said.unsaid, minted.answer, -1))
     now = served(how, known)
-    if said is not None:
-        now = said.to_world(now, reads=scene.reading is not None)
+    now = now if said is None else said.to_world(now, reads=scene.reading is not None)
     state.users, response = scene.world.respond(state.users, turn.event, now, turn.draws)
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
@@ -292,7 +291,8 @@ def _mint(state: CohortState, turn: Turn, answer: I32) -> None:
 
 def _spoken(scene: Scene, state: CohortState, turn: Turn, words: InWords) -> Spoken:
     """Meaning of the words. Where skills keep no answers, nobody can judge any."""
-    with naming(state.arm.assistant):
+    assistant = state.arm.assistant
+    with naming(assistant.name if isinstance(assistant, Keeping) else assistant):
         return spoken(turn.message, words, scene.keys.arms, state.given, turn.truth, answers=scene.reading is None)
 
 

@@ -21,6 +21,7 @@ class Python:
     file: str | None
     parameters: Mapping[str, Any]
     shares: str | int
+    controls: bool
     sees_truth: ClassVar[bool] = False
     reaches: ClassVar[Reaches] = {
         "target": Reach(("code",)),
@@ -35,6 +36,11 @@ class Python:
             raise UsageError(f"assistant.shares={self.shares!r} must be user: an object for each user")
         self.source.kind()
         self._outside.unfrozen()
+
+    @property
+    def name(self) -> str:
+        """The class, for errors."""
+        return self.source.name
 
     @cached_property
     def source(self) -> ClassSource:

@@ -53,7 +53,7 @@ class ClassSource:
     @property
     def name(self) -> str:
         """The class in words, for errors."""
-        return self.target if self.file is None else f"{self.target} of {self.file}"
+        return self.target if self.file is None else f"{self.file}:{self.target}"
 
     @property
     def notebook(self) -> bool:

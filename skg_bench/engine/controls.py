@@ -1,0 +1,131 @@
+"""Controls of an assistant whose memory nobody can look into: is all of it in its state?
+
+A few users are played before the run: all together, once more, and each of them alone in another order. Memory that
+lies elsewhere (a class, a module, a file, a server) then makes other rows, and so does a clock or a random number.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.core.arms import Arm
+from skg_bench.core.assistant import Experience, InWords, Keeping, Message, Reply
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.grid import I32
+from skg_bench.core.spoken import answer_words
+from skg_bench.core.types import FREE
+from skg_bench.core.world import FALLBACK
+from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
+
+USERS, TURNS = 3, 200  # who are played, and how many turns each at most
+PLAYS = 3  # that each of them is played: together twice, and alone
+
+Ticks = Callable[[int], None]
+
+
+def check_controls(setting: Setting, arm: Arm, people: int, progress: Ticks) -> None:
+    """Play a few of the `people` of a run under an arm whose assistant wants controls.
+
+    Raises UsageError where rows differ, with the first that does.
+    """
+    if not any(isinstance(phase.assistant, Keeping) and phase.assistant.controls for phase in arm.phases):
+        return
+    users = np.arange(min(people, USERS), dtype=np.int32)
+    _check_passed_on(setting, arm, users)
+    together = _turns(setting, arm, users, progress)
+    try:
+        again = _turns(setting, arm, users, progress)
+        alone = pa.concat_tables([_turns(setting, arm, users[[i]], progress) for i in reversed(range(len(users)))])
+    except UsageError as error:
+        raise UsageError(
+            f"{error}. It was played before, without this fault, with the same users. {_ADVICE}"
+        ) from error
+    if difference := _difference(together, again):
+        raise UsageError(
+            f"arm {arm.name!r}: {_name(arm)} was played twice with the same users, and answered otherwise the second "
+            f"time: {difference}. Its answers depend on something beside its messages, such as a clock or a random "
+            f"number without a seed, or on memory of the play before. {_ADVICE}"
+        )
+    if difference := _difference(together, alone):
+        raise UsageError(
+            f"arm {arm.name!r}: what {_name(arm)} answers depends on who else is there: {difference}. {_ADVICE}"
+        )
+
+
+_ADVICE = (
+    "Keep all memory in the object (self), not in a class, a module, a file or a server: else a run gives other "
+    "figures with other cohorts, and after a stop. assistant.controls=false leaves this check out, and the page says so"
+)
+
+
+def _name(arm: Arm) -> str:
+    return str(getattr(arm.assistant, "name", type(arm.assistant).__qualname__))
+
+
+def _turns(setting: Setting, arm: Arm, users: I32, progress: Ticks = lambda _: None) -> pa.Table:
+    """Turns of these users."""
+    cohort = cohort_of(setting, users)
+    cohort = cohort.until(np.minimum(cohort.n, TURNS).astype(np.int32))
+    (log,) = run_cohort(setting, [arm], cohort, 1, progress)
+    return log.table("turns")
+
+
+_SHOWN = ("serving", "source_turn", "answer_correct", "cost_usd", "user_satisfaction")
+
+
+def _difference(one: pa.Table, other: pa.Table) -> str | None:
+    """First row that differs, in words; None: none does."""
+    order = [("user", "ascending"), ("turn", "ascending")]
+    one, other = one.sort_by(order).select(_COLUMNS), other.sort_by(order).select(_COLUMNS)
+    for mine, theirs in zip(one.to_pylist(), other.to_pylist(), strict=True):
+        if mine != theirs:
+            told = [f"{key} {mine[key]}, then {theirs[key]}" for key in _SHOWN if mine[key] != theirs[key]]
+            return f"user {mine['user']}, turn {mine['turn']}, {mine['message']!r}: {'; '.join(told)}"
+    return None
+
+
+_COLUMNS = ("user", "turn", "message", *_SHOWN)
+
+
+@dataclass(frozen=True)
+class _Silent:
+    """An assistant for which the engine asks the model, at every message."""
+
+    sees_truth: ClassVar[bool] = False
+
+    def start(self, n: int) -> None:
+        return None
+
+    def answer(self, query: Message, state: None) -> tuple[None, Reply]:
+        n = len(query.text)
+        return None, Reply(np.full(n, FALLBACK, np.int32), np.full(n, -1, np.int32))
+
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: None) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class _PassingOn(_Silent):
+    """An assistant that asks the model at every message, and says what it said."""
+
+    def answer(self, query: Message, state: None) -> tuple[None, Reply]:
+        messages = query.texts.read(query.text)
+        words = [answer_words(message, key) for message, key in zip(messages, query.event.tolist(), strict=True)]
+        _, reply = super().answer(query, state)
+        return None, replace(reply, case=InWords(words, FREE, [[message] for message in messages]))
+
+
+def _check_passed_on(setting: Setting, arm: Arm, users: I32) -> None:
+    """Raises UsageError where an assistant that only passes messages on differs from one that is not there."""
+    plain = replace(arm, fork=None, freeze=None, freeze_at=None)
+    passed, never = (_turns(setting, replace(plain, assistant=each), users) for each in (_PassingOn(), _Silent()))
+    if not passed.equals(never):
+        raise UsageError(
+            f"arm {arm.name!r}: an assistant in words that only passes messages on is not the same as none, bit by "
+            f"bit: {_difference(never, passed) or 'a column differs'}. This is a fault of skg_bench, or a "
+            "model whose price depends on more than the prompt; assistant.controls=false goes on without this check"
+        )

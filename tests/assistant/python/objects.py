@@ -1,0 +1,154 @@
+"""Classes as authors write them, and some that go wrong."""
+
+import asyncio
+import json
+from collections import OrderedDict
+from datetime import datetime
+from typing import Any, ClassVar
+
+SHARED: dict[str, str] = {}
+CALLS = {"n": 0}
+
+
+class PassOn:
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        return str(model(message))
+
+
+class ExactCache:
+    def __init__(self) -> None:
+        self.memory: dict[str, str] = {}
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        if message not in self.memory:
+            self.memory[message] = model(message)
+        return self.memory[message]
+
+
+class Saving(ExactCache):
+    def save(self) -> bytes:
+        return json.dumps(self.memory).encode()
+
+    def load(self, user: str, data: bytes) -> None:
+        self.memory = json.loads(data)
+
+
+class Waiting(ExactCache):
+    async def answer(self, user: str, time: datetime, message: str, model: Any) -> str:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().answer(user, time, message, model)
+
+
+class Chatty(ExactCache):
+    """Words around the answer, and a full stop behind it."""
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        return f"As I said: {super().answer(user, time, message, model)}."
+
+
+class Recalling:
+    """Puts the answer of before into every prompt."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        prompt = [{"role": "system", "content": self.last}, {"role": "user", "content": message}]
+        self.last = model(prompt)
+        return self.last
+
+
+class Refreshing(ExactCache):
+    """Gives the old answer, and keeps a new one for the next time."""
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        before, self.memory[message] = self.memory.get(message), model(message)
+        return before or self.memory[message]
+
+
+class Listening(ExactCache):
+    """Forgets what was rated `miss`."""
+
+    def feedback(self, user: str, about: str, kind: str, value: str) -> None:
+        assert (kind, value in ("ok", "partial", "miss")) == ("rating", True)
+        assert "[answer " in about
+        if value == "miss":
+            self.memory = {message: words for message, words in self.memory.items() if words != about}
+
+
+class Wordless:
+    """Says now and then what nobody can judge."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        self.turn += 1
+        return "I do not know." if self.turn % 50 == 0 else str(model(message))
+
+
+class ForAll:
+    """200 answers for all users, in the class."""
+
+    kept: ClassVar[OrderedDict[str, str]] = OrderedDict()
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        if message not in self.kept:
+            self.kept[message] = model(message)
+            while len(self.kept) > 200:
+                self.kept.popitem(last=False)
+        return self.kept[message]
+
+
+class Unlike:
+    """Another answer each time that it is played."""
+
+    def __init__(self) -> None:
+        self.memory: dict[str, str] = {}
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        CALLS["n"] += 1
+        if message not in self.memory or CALLS["n"] % 7 == 0:
+            self.memory[message] = model(message)
+        return self.memory[message]
+
+
+class Locked(ExactCache):
+    def __init__(self) -> None:
+        super().__init__()
+        import threading
+
+        self.lock = threading.Lock()
+
+
+class NoAnswer:
+    pass
+
+
+class Nothing:
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> Any:
+        model(message)
+
+
+class Bytes:
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> Any:
+        return model(message).encode()
+
+
+class Failing(ExactCache):
+    def __init__(self) -> None:
+        super().__init__()
+        self.turn = 0
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        self.turn += 1
+        if self.turn == 100:
+            raise ValueError("the disk is full")
+        return super().answer(user, time, message, model)
+
+
+class Guessing:
+    """Makes up the reference of an answer for which it never asked."""
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        return "[answer 0123456789abcdef]"
