@@ -53,7 +53,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rows(made: Run, arm: str, *columns: str) -> list[dict[str, Any]]:
-    return made.turns(arm, list(columns or COMMON)).to_pylist()
+    table: list[dict[str, Any]] = made.turns(arm, list(columns or COMMON)).to_pylist()
+    return table
 
 
 def unlike(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> list[Any]:
@@ -84,7 +85,7 @@ def test_earlier_answers_in_the_prompt_are_known(base: Run) -> None:
 
 
 def test_an_answer_that_was_kept_and_not_given_is_known_when_it_comes(base: Run) -> None:
-    made, turns = rows(base, "refresh"), {}
+    made, turns = rows(base, "refresh"), dict[tuple[int, str], int]()
     for row in made:
         before = turns.get((row["user"], row["message"]))
         assert (row["serving"], row["source_turn"]) == (("llm", -1) if before is None else ("stored", before))
@@ -189,7 +190,7 @@ def test_a_class_that_is_not_there_is_refused_by_name(tmp_path: Path, texts: lis
 
 def test_the_text_of_the_file_is_part_of_the_identity(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    identities = []
+    identities = list[str]()
     for comment in ("", "# changed\n"):
         file.write_text(f"{comment}{FILE.read_text('utf-8')}", "utf-8")
         table = arms(never=NEVER, it=["assistant=python", f"assistant.file={file}:PassOn"])
