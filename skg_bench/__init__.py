@@ -4,6 +4,7 @@
 >>> run = skg_bench.run(["experiment=assistant_growth", "profile=smoke"])
 >>> run.turns("skg").to_pandas()
 >>> skg_bench.compare(run, reference="never")
+>>> skg_bench.evaluate(MyAssistant)
 >>> skg_bench.gate("runs/gate", "data/gate/baseline.json").state
 >>> skg_bench.open_store(path="skillbooks.db").prompt("anna")
 """
@@ -22,19 +23,23 @@ if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison as Comparison
     from skg_bench.app.api import compare as compare
     from skg_bench.app.api import run as run
+    from skg_bench.app.evaluating import Evaluation as Evaluation
+    from skg_bench.app.evaluating import evaluate as evaluate
     from skg_bench.app.gate import gate as gate
     from skg_bench.app.stored import open_store as open_store
     from skg_bench.core.errors import UsageError as UsageError
     from skg_bench.runfolder.run import Run as Run
 
 __version__ = VERSION
-__all__ = ["Comparison", "Run", "UsageError", "compare", "gate", "open_store", "run"]
+__all__ = ["Comparison", "Evaluation", "Run", "UsageError", "compare", "evaluate", "gate", "open_store", "run"]
 
 _HOMES = {
     "Comparison": "skg_bench.analysis.comparison.compare",
+    "Evaluation": "skg_bench.app.evaluating",
     "Run": "skg_bench.runfolder.run",
     "UsageError": "skg_bench.core.errors",
     "compare": "skg_bench.app.api",
+    "evaluate": "skg_bench.app.evaluating",
     "gate": "skg_bench.app.gate",
     "open_store": "skg_bench.app.stored",
     "run": "skg_bench.app.api",

@@ -18,7 +18,7 @@ from skg_bench.app.composed_arms import arms
 from skg_bench.app.domains import check_domain
 from skg_bench.app.failures import Naming
 from skg_bench.app.needed_messages import needed_only
-from skg_bench.app.outside_sources import outside_digests
+from skg_bench.app.outside_sources import outside_digests, outside_packages
 from skg_bench.app.prepared_run import PreparedRun, manifest_fields, run_key_of, state_of
 from skg_bench.app.progress import plural
 from skg_bench.app.run_identity import described, provenance, write_json
@@ -273,7 +273,10 @@ def _write_manifest(job: PreparedRun) -> None:
     """
     before = _run_before(job)
     ended = {} if before is None else {key: before.manifest[key] for key in _ENDED if key in before.manifest}
-    manifest.write_manifest(job.out, {**manifest_fields(job), **provenance(), **ended})
+    made = provenance()
+    if outside := outside_packages(job.plan.arms):
+        made["packages"] = {**made.get("packages", {}), **outside}
+    manifest.write_manifest(job.out, {**manifest_fields(job), **made, **ended})
 
 
 def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:

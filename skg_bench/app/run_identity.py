@@ -99,12 +99,12 @@ def provenance() -> dict[str, Any]:
     `packages` says the same of each package that adds components.
     """
     commit, dirty = _commit()
-    added = {package.name: _plugin(package) for package in packages()[1:]}
+    added = {package.name: package_state(package) for package in packages()[1:]}
     mine = {"commit": commit, "dirty": dirty, "versions": versions(), "machine": platform.machine()}
     return {**mine, **({"packages": added} if added else {})}
 
 
-def _plugin(package: Package) -> dict[str, str | None]:
+def package_state(package: Package) -> dict[str, str | None]:
     """Commit and hash of uncommitted changes of an added package, null where git does not know it; its version."""
     known: dict[str, str | None] = {"version": package.version, "commit": None, "dirty": None}
     if not _git(_folder(package), "ls-files", "--", package.root.name if package.root.is_file() else "."):

@@ -19,6 +19,7 @@ from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
+from skg_bench.analysis.report.outside import outside_sentences
 from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
 from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
@@ -73,7 +74,9 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         question=content.question,
         heads=heads.heads(content),
         lines=heads.arm_lines(content, all_looks),
-        cautions=[(s.tone, marked(s.marked)) for s in verdict.cautions(content)],
+        cautions=[
+            (s.tone, marked(s.marked)) for s in (*outside_sentences(run, content.reference), *verdict.cautions(content))
+        ],
         learner=arm,
         reference=content.reference,
         looks=all_looks,

@@ -29,7 +29,7 @@ CAP = 1500  # turns of a user on a page of many users; a user asked for by numbe
 PLACES = 5  # of the shortlist, by combined score
 THOUSANDTHS = 1000
 FALLBACKS = ("llm", "procedure_failed")  # servings in which the LLM answered, without a skill
-SERVED = {"llm": 0, "stored": 1, "prompted": 2, "procedure": 3, "procedure_failed": 4}  # codes of the page
+SERVED = {"llm": 0, "stored": 1, "prompted": 2, "procedure": 3, "procedure_failed": 4, "leaked": 5}  # codes of the page
 DECISION = [
     "time", "message", "max_sim", "skill_score", "user_satisfaction", "skill", "source_turn", "propensity",
     "explored", "serving", "offer", "shortlist", "similarity", "preference", "score",

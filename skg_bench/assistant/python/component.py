@@ -52,7 +52,15 @@ class Python:
         return Outside(self.source)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process makes the objects itself."""
+        """Another process makes the objects itself.
+
+        Raises UsageError for a class of a notebook, which another process does not have.
+        """
+        if self.source.notebook:
+            raise UsageError(
+                f"{self.name} is a class of a notebook or script, which other processes do not have; take workers=1, "
+                "or put it into a file: assistant.file=my.py:CLASS"
+            )
         return {key: value for key, value in vars(self).items() if key != "_outside"}
 
     def start(self, n: int) -> Objects:

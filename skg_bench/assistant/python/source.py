@@ -67,11 +67,20 @@ class ClassSource:
         """
         if self.file is not None:
             return _of_file(self.file, str(self.text), self.target)
-        return _imported(self.target)
+        return _found(self.target) if self.notebook else _imported(self.target)
 
     def made(self) -> Any:
         """A new object, without memory."""
         return self.kind()(**self.parameters)
+
+    def root(self) -> Path | None:
+        """Its file, or the folder or file of its package; None: it is of a notebook."""
+        if self.file is not None:
+            return Path(self.file).resolve()
+        if self.notebook:
+            return None
+        folders, files = _places(self.kind().__module__.partition(".")[0])
+        return next(iter([*folders, *files]), None)
 
     def digest(self) -> str:
         """Digest of its source: the text of its file; all Python files of the package that it lies in; or, of a class
@@ -95,6 +104,11 @@ def _hash(texts: Iterator[str] | list[str]) -> str:
 
 @cache
 def _imported(target: str) -> type:
+    return _found(target)
+
+
+def _found(target: str) -> type:
+    """A class by its name; in a notebook the one that has it now."""
     try:
         kind = resolve_name(target)
     except Exception as error:  # whatever the module raises
@@ -124,16 +138,21 @@ def _of_file(path: str, text: str, name: str) -> type:
     return kind
 
 
+def _places(root: str) -> tuple[list[Path], list[Path]]:
+    """Folders and files of a package or module that is imported."""
+    module = sys.modules[root]
+    folders = [Path(folder) for folder in getattr(module, "__path__", ())]
+    file = getattr(module, "__file__", None)
+    return folders, [Path(file)] if file is not None and not folders else []
+
+
 @cache
 def _of_package(root: str) -> str:
     """Digest of the Python files of a package or module, and of the version of its distribution."""
-    module = sys.modules[root]
-    folders = [Path(folder) for folder in getattr(module, "__path__", ())]
-    files = sorted(file for folder in folders for file in folder.rglob("*.py"))
-    if not folders:
-        if getattr(module, "__file__", None) is None:
-            raise UsageError(f"the source of {root} is not known, and it is part of a run's identity; name a file")
-        files = [Path(str(module.__file__))]
+    folders, files = _places(root)
+    files += sorted(file for folder in folders for file in folder.rglob("*.py"))
+    if not files:
+        raise UsageError(f"the source of {root} is not known, and it is part of a run's identity; name a file")
     versions = [f"{each} {version(each)}" for each in sorted(set(packages_distributions().get(root, ())))]
     return _hash([*versions, *(f"{file.name}\0{file.read_text('utf-8', 'replace')}" for file in files)])
 

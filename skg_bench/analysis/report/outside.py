@@ -1,0 +1,107 @@
+"""Arms of somebody else's assistants: leaks, what nobody can judge, and whether controls were made."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skg_bench.analysis.comparison.compare import ComparisonRow, compare
+from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.report.sentences import Sentence, Tone, code
+from skg_bench.runfolder.run import Run
+
+
+def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
+    """What comes before all else of arms whose assistants speak in words: leaks first, then bounds, then controls."""
+    arms = [arm for arm in run.arms if not _pipeline(run, arm)]
+    tables = {arm: run.turns(arm, ["serving", "answer_correct"]) for arm in arms}
+    judged = not run.manifest.get("log")
+    return [
+        *(sentence for arm, table in tables.items() for sentence in _leaks(arm, table)),
+        *(sentence for arm, table in tables.items() if judged for sentence in _bounds(run, arm, table, reference)),
+        *(sentence for arm in arms for sentence in _controls(run, arm)),
+    ]
+
+
+def _composition(run: Run, arm: str) -> Mapping[str, Any]:
+    node = run.manifest["compositions"].get(arm, {}).get("assistant")
+    return node if isinstance(node, Mapping) else {}
+
+
+def _pipeline(run: Run, arm: str) -> bool:
+    return str(_composition(run, arm).get("_target_", "")).startswith("skg_bench.assistant.pipeline.")
+
+
+def _leaks(arm: str, table: pa.Table) -> Iterator[Sentence]:
+    count, n = pc.sum(pc.equal(table["serving"].cast(pa.string()), "leaked")).as_py() or 0, len(table)
+    if count:
+        yield Sentence(
+            f"{code(arm)} LEAKS: {count:,} of {n:,} answers ({number(count / n, 'share')}) were another user's, or "
+            "were never given to this one. They count as wrong.",
+            "bad",
+        )
+
+
+def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Iterator[Sentence]:
+    count, n = table["answer_correct"].null_count, len(table)
+    if not count or reference is None or arm == reference or not run.finished:
+        return
+    about = (
+        f"Nobody can judge {count:,} of {n:,} answers of {code(arm)} ({number(count / n, 'share')}): their words have "
+        "no reference."
+    )
+    if count == n:
+        yield Sentence(f"{about} So its utility is not known.", "caution")
+        return
+    worst, best = (_supposed(run, arm, reference, right) for right in (False, True))
+    ends = "; ".join(f"if all of them were {word}: {_size(row)}" for word, row in (("right", best), ("wrong", worst)))
+    verdicts = {worst.difference.verdict, best.difference.verdict}
+    said = f"The verdict depends on them: {best.difference.verdict}, or {worst.difference.verdict}"
+    tone: Tone = "open"
+    if len(verdicts) == 1:
+        said, tone = f"Either way: {best.difference.verdict}", _TONES.get(best.difference.verdict, "open")
+    yield Sentence(f"{about} Utility against {code(reference)}, {ends}. {said}.", tone)
+
+
+_TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad"}
+
+
+class _Supposed(Run):
+    """A run in which all answers that nobody can judge are right, or wrong."""
+
+    def __init__(self, run: Run, arms: Sequence[str], *, right: bool) -> None:
+        super().__init__(run.path)
+        self._only, self._right = list(arms), right
+
+    @property
+    def arms(self) -> list[str]:
+        return self._only
+
+    def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        table = super().turns(arm, columns, users)
+        if (name := "answer_correct") not in table.column_names:
+            return table
+        filled = table[name].fill_null(self._right)
+        return table.set_column(table.column_names.index(name), table.schema.field(name), filled)
+
+
+def _supposed(run: Run, arm: str, reference: str, right: bool) -> ComparisonRow:
+    rows = compare([_Supposed(run, [reference, arm], right=right)], reference).rows
+    return next(row for row in rows if row.metric.name == "utility")
+
+
+def _size(row: ComparisonRow) -> str:
+    estimate = row.difference.estimate
+    low, high = estimate.interval(new=True)
+    mean = number(estimate.mean, row.metric.unit, signed=True)
+    return f"{mean} ({interval(low, high, row.metric.unit, signed=True)})"
+
+
+def _controls(run: Run, arm: str) -> Iterator[Sentence]:
+    if _composition(run, arm).get("controls") is False:
+        yield Sentence(
+            f"{code(arm)} was not checked for memory outside of its state (controls=false): its figures may be others "
+            "with other cohorts, or after a stop.",
+            "caution",
+        )

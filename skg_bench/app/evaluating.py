@@ -1,0 +1,110 @@
+"""`skg_bench.evaluate`: from a class of a notebook, of a file or of a package to a verdict."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from skg_bench.analysis.report import verdict
+from skg_bench.analysis.report.outside import outside_sentences
+from skg_bench.analysis.summary import read_summary
+from skg_bench.app import api
+from skg_bench.core.errors import UsageError
+from skg_bench.core.text import printable, wrapped
+
+if TYPE_CHECKING:
+    from skg_bench.engine.execute import Progress
+    from skg_bench.runfolder.run import Run
+
+_REFERENCE = "never"
+_SIZE = ("users=40", "weeks=8")  # seconds for a class that answers at once
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A finished run of an assistant beside the model alone, and what it shows."""
+
+    run: "Run"
+    arm: str
+    sentences: Sequence[str]  # leaks and what nobody can judge first, then the verdict
+
+    @property
+    def verdict(self) -> str:
+        """The first sentence."""
+        return self.sentences[0]
+
+    @property
+    def page(self) -> str:
+        """Path of the page."""
+        return str(self.run.path / "report.html")
+
+    def compare(self) -> Any:
+        """Differences of all metrics against the model alone, with intervals."""
+        return api.compare(self.run, reference=_REFERENCE)
+
+    def __repr__(self) -> str:
+        return printable("\n".join([*(wrapped(f"* {text}", 100) for text in self.sentences), f"page: {self.page}"]))
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{escape(printable(text))}</li>" for text in self.sentences)
+        return f"<ul>{items}</ul><p>page: {escape(printable(self.page))}</p>"
+
+
+def evaluate(
+    assistant: "type | str",
+    overrides: Sequence[str] = (),
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    arms: Mapping[str, Sequence[str]] | None = None,
+    progress: "Progress | bool | None" = None,
+) -> Evaluation:
+    """Play a class beside the model alone, and say what it is worth to its users.
+
+    `assistant` is a class with `answer(user, time, message, model) -> str` (assistant/python/contract.py), or its name:
+    `my.py:Class`, `package.module.Class`. `parameters` are its keywords. `overrides` are those of a run; default: 40
+    users, 8 weeks. `arms` are further ones of the same class: `{"frozen": ["freeze=all", "freeze_at=60"]}`.
+
+    >>> evaluate(ExactCache, ["users=12", "weeks=4"])
+
+    Raises UsageError for a class that cannot be played, and for bad overrides.
+    """
+    name, chosen = _chosen(assistant)
+    mine = ["assistant=python", chosen]
+    if parameters:
+        mine.append(f"assistant.parameters={json.dumps(dict(parameters))}")
+    more = {arm: _deepened(mine, texts) for arm, texts in (arms or {}).items()}
+    table = {_REFERENCE: ["policy=never", "curator=none"], name: mine, **more}
+    words = [*_SIZE, f"arms={json.dumps(table)}", f"reference={_REFERENCE}", f"learner={name}", "contrasts=[]"]
+    alone = ["workers=1"] if chosen.startswith('assistant.target="__main__') else []
+    run = api.run([*words, *alone, *overrides], progress)
+    summary = read_summary(run)
+    told = [sentence for arm, sentence in verdict.arm_sentences(summary) if arm in (name, *more)]
+    sentences = [*outside_sentences(run, _REFERENCE), *told, *verdict.finding_sentences(summary, name)]
+    return Evaluation(run, name, [sentence.text for sentence in [*sentences, *verdict.cautions(summary)]])
+
+
+def _deepened(mine: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Overrides of a further arm, which plays the same class unless it says otherwise."""
+    return list(texts) if any(text.startswith("assistant=") for text in texts) else [*mine, *texts]
+
+
+def _chosen(assistant: "type | str") -> tuple[str, str]:
+    """Name of the arm, and the override that names the class.
+
+    Raises UsageError for what is no class, and for one that has no name outside of a function.
+    """
+    if isinstance(assistant, str):
+        key = "file" if ":" in assistant and assistant.rpartition(":")[0].endswith(".py") else "target"
+        return assistant.replace(":", ".").rpartition(".")[2], f"assistant.{key}={json.dumps(assistant)}"
+    if not isinstance(assistant, type):
+        raise UsageError(
+            f"evaluate was given a {type(assistant).__qualname__}; valid is a class, of which each user has an "
+            "object, such as evaluate(ExactCache), or a text: evaluate('my.py:ExactCache')"
+        )
+    if "<locals>" in assistant.__qualname__:
+        raise UsageError(
+            f"{assistant.__qualname__} is defined inside of a function, so that its source text cannot be found again; "
+            "define it in a cell of its own, or in a file: evaluate('my.py:ExactCache')"
+        )
+    return assistant.__name__, f"assistant.target={json.dumps(f'{assistant.__module__}:{assistant.__qualname__}')}"

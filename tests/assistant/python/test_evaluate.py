@@ -1,0 +1,102 @@
+"""From a class to a verdict: in a notebook, and in a file of a repository of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.analysis.report.outside import outside_sentences
+from tests.assistant.plugin import run
+from tests.assistant.python.test_objects import FILE, NEVER, arms, playing
+
+NOTEBOOK = """
+import skg_bench
+
+PREFIX = "As I said: "
+
+
+def worded(text):
+    return PREFIX + text
+
+
+class ExactCache:
+    def __init__(self):
+        self.memory = {}
+
+    def answer(self, user, time, message, model):
+        if message not in self.memory:
+            self.memory[message] = model(message)
+        return worded(self.memory[message])
+
+
+if __name__ == "__main__":
+    frozen = {"frozen": ["freeze=all", "freeze_at=60"], "fork": ["fork=ExactCache@60"]}
+    print(skg_bench.evaluate(ExactCache, ["users=6", "weeks=4"], arms=frozen))
+    try:
+        skg_bench.evaluate(ExactCache, ["users=6", "weeks=4", "workers=2", "cohort=3", "seed=1"])
+    except skg_bench.UsageError as error:
+        print("refused:", error)
+"""
+
+
+def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Path) -> None:
+    file = tmp_path / "notebook.py"
+    file.write_text(NOTEBOOK, "utf-8")
+    made = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
+    said = " ".join(made.stdout.split())
+    assert "ExactCache serves its users" in said or "Not shown that ExactCache" in said
+    assert "what ExactCache learned after turn 60 (against frozen) was worth" in said
+    assert "refused: __main__:ExactCache is a class of a notebook or script" in said
+    (folder,) = (tmp_path / "runs").iterdir()
+    before = skg_bench.Run(folder).manifest["data"]["source.ExactCache"]
+    file.write_text(NOTEBOOK.replace("As I said", "As I told you"), "utf-8")
+    subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
+    texts = {skg_bench.Run(each).manifest["data"]["source.ExactCache"] for each in (tmp_path / "runs").iterdir()}
+    assert len(texts) == 2
+    assert before in texts
+
+
+def test_a_class_inside_of_a_function_is_refused_by_name() -> None:
+    class Inner:
+        def answer(self) -> None: ...
+
+    with pytest.raises(skg_bench.UsageError, match="Inner is defined inside of a function"):
+        skg_bench.evaluate(Inner)
+    with pytest.raises(skg_bench.UsageError, match="evaluate was given a int"):
+        skg_bench.evaluate(3)  # type: ignore[arg-type]
+
+
+def test_the_manifest_names_the_commit_of_the_files_own_repository(tmp_path: Path) -> None:
+    file = tmp_path / "repo" / "my.py"
+    file.parent.mkdir()
+    file.write_text(FILE.read_text("utf-8"), "utf-8")
+    git = ["git", "-C", str(file.parent), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "my.py"], ["commit", "-qm", "Mine"]):
+        subprocess.run([*git, *words], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    table = arms(never=NEVER, it=["assistant=python", f"assistant.file={file}:PassOn"])
+    made = run(tmp_path / "clean", table, "reference=never", "users=2", "weeks=1")
+    assert made.manifest["packages"]["my.py"] == {"version": None, "commit": head, "dirty": None}
+    file.write_text(f"# changed\n{FILE.read_text('utf-8')}", "utf-8")
+    other = run(tmp_path / "dirty", table, "reference=never", "users=2", "weeks=1")
+    assert other.manifest["packages"]["my.py"]["dirty"]
+
+
+def test_leaks_come_first_and_what_nobody_can_judge_has_bounds(tmp_path: Path) -> None:
+    table = arms(
+        never=NEVER, wordless=playing("Wordless"), dict=playing("ExactCache"),
+        leaky=playing("ForAll", "assistant.controls=false"),
+    )  # fmt: skip
+    made = run(tmp_path / "run", table, "reference=never", "cohort=3")
+    first, second, third, *rest = [sentence.text for sentence in outside_sentences(made, "never")]
+    turns = made.turns("leaky", ["serving"])["serving"].to_pylist()
+    assert first.startswith(f"leaky LEAKS: {turns.count('leaked'):,} of {len(turns):,} answers")
+    assert turns.count("leaked") > 10
+    assert second.startswith("Nobody can judge ")
+    assert "if all of them were right: " in second
+    assert "if all of them were wrong: -0." in second
+    assert third.startswith("leaky was not checked for memory outside of its state")
+    assert rest == []
+    assert "LEAKS" in (made.path / "report.html").read_text("utf-8")
