@@ -47,7 +47,7 @@ def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Pat
     made = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
     said = " ".join(made.stdout.split())
     assert "ExactCache serves its users" in said or "Not shown that ExactCache" in said
-    assert "what ExactCache learned after turn 60 (against frozen) was worth" in said
+    assert "ExactCache learned after turn 60 (against frozen)" in said
     assert "refused: __main__:ExactCache is a class of a notebook or script" in said
     (folder,) = (tmp_path / "runs").iterdir()
     before = skg_bench.Run(folder).manifest["data"]["source.ExactCache"]
@@ -93,7 +93,7 @@ def test_leaks_come_first_and_what_nobody_can_judge_has_bounds(tmp_path: Path) -
     first, second, third, *rest = [sentence.text for sentence in outside_sentences(made, "never")]
     turns = made.turns("leaky", ["serving"])["serving"].to_pylist()
     assert first.startswith(f"leaky LEAKS: {turns.count('leaked'):,} of {len(turns):,} answers")
-    assert turns.count("leaked") > 10
+    assert turns.count("leaked") > 3
     assert second.startswith("Nobody can judge ")
     assert "if all of them were right: " in second
     assert "if all of them were wrong: -0." in second
