@@ -108,7 +108,7 @@ def _about(jobs: "Sequence[PreparedRun]") -> str:
 def _carry_out(job: "PreparedRun", screen: Console) -> None:
     from skg_bench.analysis import summary
     from skg_bench.analysis.report import verdict
-    from skg_bench.analysis.report.outside import outside_sentences
+    from skg_bench.analysis.report.outside_arms import outside_sentences
     from skg_bench.app import result_tables
     from skg_bench.app.launch import start
 

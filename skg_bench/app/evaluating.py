@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from skg_bench.analysis.report import verdict
-from skg_bench.analysis.report.outside import outside_sentences
+from skg_bench.analysis.report.outside_arms import outside_sentences
 from skg_bench.analysis.summary import read_summary
 from skg_bench.app import api
 from skg_bench.core.errors import UsageError

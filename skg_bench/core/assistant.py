@@ -2,6 +2,9 @@
 
 An assistant answers the messages of B users at once and learns from what they say. The engine keeps the clock, the
 world, the logs and the order of a turn; everything else is the assistant's. Arrays carry the user axis first.
+
+A class with `answer(user, time, message, model) -> str` needs nothing of this file: `assistant=python`. Who writes an
+assistant in arrays can stop reading at the line "more than answer and learn".
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -21,8 +21,7 @@ from skg_bench.core.types import FREE
 from skg_bench.core.world import FALLBACK
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
 
-USERS, TURNS = 3, 200  # who are played, and how many turns each at most
-PLAYS = 3  # that each of them is played: together twice, and alone
+_USERS, _TURNS = 3, 200  # who are played, and how many turns each at most
 
 Ticks = Callable[[int], None]
 
@@ -34,7 +33,7 @@ def check_controls(setting: Setting, arm: Arm, people: int, progress: Ticks) -> 
     """
     if not any(isinstance(phase.assistant, Keeping) and phase.assistant.controls for phase in arm.phases):
         return
-    users = np.arange(min(people, USERS), dtype=np.int32)
+    users = np.arange(min(people, _USERS), dtype=np.int32)
     _check_passed_on(setting, arm, users)
     together = _turns(setting, arm, users, progress)
     try:
@@ -42,21 +41,21 @@ def check_controls(setting: Setting, arm: Arm, people: int, progress: Ticks) -> 
         alone = pa.concat_tables([_turns(setting, arm, users[[i]], progress) for i in reversed(range(len(users)))])
     except UsageError as error:
         raise UsageError(
-            f"{error}. It was played before, without this fault, with the same users. {_ADVICE}"
+            f"{error}. It was played before, without this fault, with the same users. {_REMEDY}"
         ) from error
     if difference := _difference(together, again):
         raise UsageError(
             f"arm {arm.name!r}: {_name(arm)} was played twice with the same users, and answered otherwise the second "
             f"time: {difference}. Its answers depend on something beside its messages, such as a clock or a random "
-            f"number without a seed, or on memory of the play before. {_ADVICE}"
+            f"number without a seed, or on memory of the play before. {_REMEDY}"
         )
     if difference := _difference(together, alone):
         raise UsageError(
-            f"arm {arm.name!r}: what {_name(arm)} answers depends on who else is there: {difference}. {_ADVICE}"
+            f"arm {arm.name!r}: what {_name(arm)} answers depends on who else is there: {difference}. {_REMEDY}"
         )
 
 
-_ADVICE = (
+_REMEDY = (
     "Keep all memory in the object (self), not in a class, a module, a file or a server: else a run gives other "
     "figures with other cohorts, and after a stop. assistant.controls=false leaves this check out, and the page says so"
 )
@@ -69,7 +68,7 @@ def _name(arm: Arm) -> str:
 def _turns(setting: Setting, arm: Arm, users: I32, progress: Ticks = lambda _: None) -> pa.Table:
     """Turns of these users."""
     cohort = cohort_of(setting, users)
-    cohort = cohort.until(np.minimum(cohort.n, TURNS).astype(np.int32))
+    cohort = cohort.until(np.minimum(cohort.n, _TURNS).astype(np.int32))
     (log,) = run_cohort(setting, [arm], cohort, 1, progress)
     return log.table("turns")
 

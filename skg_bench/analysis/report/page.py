@@ -19,7 +19,7 @@ from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
-from skg_bench.analysis.report.outside import outside_sentences
+from skg_bench.analysis.report.outside_arms import outside_sentences
 from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
 from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof

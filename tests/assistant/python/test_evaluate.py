@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import skg_bench
-from skg_bench.analysis.report.outside import outside_sentences
+from skg_bench.analysis.report.outside_arms import outside_sentences
 from tests.assistant.plugin import run
 from tests.assistant.python.test_objects import FILE, NEVER, arms, playing
 
