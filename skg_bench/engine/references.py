@@ -21,7 +21,7 @@ class Calls:
     """Calls of the arm's model that an assistant made itself, flat over n, by row and then in order."""
 
     row: I64  # [n]
-    words: I32  # [n] length of the prompt in words
+    words: I32  # [n] length of the prompt in words; no less than that of the message, which the answer needs
     recalls: Bool  # [n] earlier answers stand in the prompt
 
     def made(self, n: int) -> Bool:
@@ -112,7 +112,7 @@ def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTr
     for row, words in enumerate(case.words if answers else ()):
         if words is not None and (inside := references(words)):
             last[row], found[row] = inside[-1], True
-    calls, recalled = _calls(case.asked, event, keys, given)
+    calls, recalled = _calls(case.asked, query.store.texts.read(query.text), event, keys, given)
     made = calls.made(n)
     fresh = found & (last == query.event)
     if (unasked := fresh & ~made).any():
@@ -149,7 +149,7 @@ def said_words(query: Message, keys: U64, answer: I32, reply: Reply) -> list[str
 
 
 def _calls(
-    asked: Sequence[Sequence[str]], event: Sequence[int], keys: U64, given: I32
+    asked: Sequence[Sequence[str]], messages: Sequence[str], event: Sequence[int], keys: U64, given: I32
 ) -> tuple[Calls, Sequence[tuple[int, I32]]]:
     """Calls of the model; and rows in whose prompts other answers stand, each with their handles (-1: of nobody's)."""
     row, length, recalls = list[int](), list[int](), list[bool]()
@@ -158,7 +158,7 @@ def _calls(
         for prompt in prompts:
             inside = [key for key in references(prompt) if key != event[user]]
             row.append(user)
-            length.append(prompt.count(" ") + 1)  # as core/vocabulary.py counts the words of a message
+            length.append(max(prompt.count(" "), messages[user].count(" ")) + 1)  # counted as in core/vocabulary.py
             recalls.append(bool(inside))
             if inside:
                 recalled.setdefault(user, []).extend(inside)

@@ -13,7 +13,7 @@ from skg_bench.runfolder.run import Run
 
 
 def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
-    """What comes before all else of arms whose assistants speak in words: leaks first, then bounds, then controls."""
+    """Sentences that come before all others: leaks, then bounds, then controls that were not made."""
     arms = [arm for arm in run.arms if not _pipeline(run, arm)]
     tables = {arm: run.turns(arm, ["serving", "answer_correct"]) for arm in arms}
     judged = not run.manifest.get("log")

@@ -16,7 +16,8 @@ All that an author writes is a class:
   called for all users of a step at once, on one event loop; it may then await whatever it likes.
 * `model(prompt)` asks the arm's model: a plain function, never awaited, which any thread may call until `answer` has
   returned. `prompt` is a text, or chat messages with `content`. The words that it returns end in a reference,
-  `[answer 0123456789abcdef]`. Each call is counted and paid, at the length of its prompt; at one message all return the
+  `[answer 0123456789abcdef]`. Each call is counted and paid, at the length of its prompt or that
+  of the message, if that is longer; at one message all return the
   same words.
 * What the words are is seen by the last reference in them (core/assistant.py: `Reply`): of the model's answer to this
   message, of an earlier one of this user's, of none of these (a leak), or without any (nobody can judge it).

@@ -74,7 +74,7 @@ class ClassSource:
         return self.kind()(**self.parameters)
 
     def root(self) -> Path | None:
-        """Its file, or the folder or file of its package; None: it is of a notebook."""
+        """File of the class, or the folder or file of its package; None: it is of a notebook."""
         if self.file is not None:
             return Path(self.file).resolve()
         if self.notebook:

@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from skg_bench.engine import checkpoint, execute
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import refused
 from tests.assistant.plugin import WORLD, run
@@ -42,6 +44,7 @@ ARMS = {
     "thawed": playing("Saving", "freeze=all", "freeze_at=60"),
     "fork": playing("ExactCache", "fork=dict@60"),
     "guess": playing("Guessing"),
+    "cheap": playing("Cheap"),
 }
 COMMON = ["user", "turn", "message", "serving", "source_turn", "answer_correct", "cost_usd", "latency_ms", "tokens_in",
           "tokens_out", "user_satisfaction", "offer", "fallback_to_llm", "skill_correct"]  # fmt: skip
@@ -63,6 +66,10 @@ def unlike(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> list[Any]:
 
 def test_passing_on_is_the_same_as_no_assistant_row_by_row(base: Run) -> None:
     assert unlike(rows(base, "never"), rows(base, "pass")) == []
+
+
+def test_an_empty_prompt_pays_for_the_message_all_the_same(base: Run) -> None:
+    assert unlike(rows(base, "never"), rows(base, "cheap")) == []
 
 
 def test_a_dict_is_the_exact_cache_row_by_row(base: Run) -> None:
@@ -129,6 +136,31 @@ def test_cohorts_and_workers_change_no_row(base: Run, tmp_path: Path, cohort: in
     some = {name: ARMS[name] for name in ("never", "dict", "waits", "listens")}
     other = run(tmp_path / "other", arms(**some), "reference=never", f"cohort={cohort}", f"workers={workers}")
     assert world.differences(base, other, EVERYONE, list(some)) == []
+
+
+@pytest.mark.parametrize("name", ["saves", "dict"])
+def test_a_run_that_is_stopped_goes_on_to_the_same_rows(
+    base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Memory that can be saved goes on from a checkpoint; of other memory there is none, and it begins anew."""
+    written = list[Path]()
+    write = checkpoint._write
+
+    def stopping(path: Path, *more: Any) -> None:
+        write(path, *more)
+        written.append(path)
+        if len(written) == 50:
+            raise KeyboardInterrupt
+
+    table = arms(**{name: ARMS[name]}), f"reference={name}", "workers=1"
+    with monkeypatch.context() as patch:
+        patch.setattr(execute, "CHECKPOINT", 0.0)
+        patch.setattr(checkpoint, "_PATIENCE", 0)
+        patch.setattr(checkpoint, "_write", stopping)
+        with pytest.raises(KeyboardInterrupt) if name == "saves" else nullcontext():
+            run(tmp_path / "run", *table)
+    assert len(written) == (50 if name == "saves" else 0)
+    assert unlike(rows(base, name), rows(run(tmp_path / "run", *table), name)) == []
 
 
 # --------------------------------------------------------------------------------------------- what is refused
