@@ -14,7 +14,8 @@ from tests.runs import save
 
 WITHOUT_A_GUARD = """
 import skg_bench
-run = skg_bench.run(["users=4", "weeks=1", "cohort=2", "workers=2", "out=here", "tracker=TRACKER"])
+one_arm = ["arms={skg: []}", "reference=skg", "contrasts=[]"]
+run = skg_bench.run(["users=4", "weeks=1", "cohort=2", "workers=2", "out=here", "tracker=TRACKER", *one_arm])
 print("made once", run)
 """
 
@@ -128,8 +129,10 @@ def test_the_first_line_of_a_script_comes_within_a_second(tmp_path: Path) -> Non
     assert min(seconds) < 1.0
 
 
-@pytest.mark.parametrize("how", [["-"], ["script.py"], ["-m", "script"]])
-@pytest.mark.parametrize("tracker", ["none", "opik"])
+@pytest.mark.parametrize(
+    ("how", "tracker"),
+    [(["script.py"], "none"), (["script.py"], "opik"), (["-"], "opik"), (["-m", "script"], "opik")],
+)
 def test_a_script_without_a_main_guard_uses_workers_and_trackers(how: list[str], tracker: str, tmp_path: Path) -> None:
     script = WITHOUT_A_GUARD.replace("TRACKER", tracker)
     (tmp_path / "script.py").write_text(script, "utf-8")

@@ -19,11 +19,13 @@ from skg_bench.core.errors import UsageError
 from tests.simulator.users import small_corpus
 
 TABLE = {"stable": ["joke"], "slot": ["translate"], "stale": {"rain": 3}, "also_slot": []}
+ONE_ARM = ("arms={skg: []}", "reference=skg", "contrasts=[]")
 PAIRS = [[f"{intent} {i}", intent] for intent in ("joke", "translate", "rain") for i in range(4)]
 
 
 def run(corpus: Path, *more: str) -> list[str]:
-    return [f"simulator.corpus={corpus}", "embedder=hashing", "users=4", "weeks=1", f"out={corpus / 'run'}", *more]
+    return [f"simulator.corpus={corpus}", "embedder=hashing", "users=4", "weeks=1", f"out={corpus / 'run'}",
+            *ONE_ARM, *more]  # fmt: skip
 
 
 def clinc(folder: Path, *more: str, **splits: Any) -> list[str]:
@@ -32,7 +34,7 @@ def clinc(folder: Path, *more: str, **splits: Any) -> list[str]:
     (folder / "data.json").write_text(json.dumps({"test": PAIRS, **splits}), "utf-8")
     return ["simulator=clinc150", f"simulator.corpus.file={folder / 'data.json'}", "embedder=hashing",
             f"simulator.corpus.table={folder / 'table.yaml'}", "users=4", "weeks=1", f"out={folder / 'run'}",
-            *more]  # fmt: skip
+            *ONE_ARM, *more]  # fmt: skip
 
 
 def _empty(folder: Path) -> None:

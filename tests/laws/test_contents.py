@@ -30,7 +30,7 @@ from tests.laws.test_replay import logged
 from tests.laws.writing import check_cohorts, shards
 from tests.simulator.logs.logs import recorded, turn, write_csv
 
-USERS = 24
+USERS, FEW = 24, 8
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,13 @@ def learned(path: Path) -> list[dict[str, Any]]:
 
 def test_contents_are_the_same_bits_in_any_cohort_stack_and_fork(tmp_path: Path, advised: Run) -> None:
     arms = ("skg", "sham", "bm25", "probe", "knn", "exp4", "as_before", "donor", "hindsight")
-    check_cohorts(tmp_path, plan, arms, USERS, advised)
+    check_cohorts(tmp_path, plan, arms, FEW, advised)
 
 
 def test_workers_change_no_byte_of_shards_with_contents(tmp_path: Path) -> None:
-    alone = shards(tmp_path, plan("skg", users=60), 60, workers=1)
+    alone = shards(tmp_path, plan("skg"), USERS, workers=1)
     assert len(alone) == 4
-    assert alone == shards(tmp_path, plan("skg", users=60), 60, workers=2)
+    assert alone == shards(tmp_path, plan("skg"), USERS, workers=2)
 
 
 def test_contents_on_a_redacted_log_are_redacted_and_their_books_are_rebuilt_all_the_same(tmp_path: Path) -> None:

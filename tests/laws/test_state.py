@@ -1,16 +1,14 @@
 """Law 1 for components with a memory: kept in their state, it is the user's own; kept anywhere else, that shows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import pytest
 
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.batch import Batch, part
-from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.types import Curator, Observation, Skillbooks
@@ -52,23 +50,6 @@ class EveryThird:
         return state, part(batch, (batch.source < 0) | (state.seen[batch.row] % 3 == 0))
 
 
-@dataclass(frozen=True)
-class Hiding(EveryThird):
-    """The same with one count for whoever comes along: no state, but a memory all the same."""
-
-    count: dict[str, int] = field(default_factory=lambda: {"seen": 0}, hash=False)
-
-    def start(self, n: int) -> Any:
-        return None
-
-    def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
-    ) -> tuple[Any, Batch]:
-        self.count["seen"] += int((seen.asks & ~seen.hit).sum())
-        _, batch = Everything().curate(seen, reaction, known, books, None)
-        return None, part(batch, (batch.source < 0) | (self.count["seen"] % 3 == 0))
-
-
 def plan(curator: Curator[Any], **fork: Any) -> Plan:
     """One arm with this curator."""
     made = world.plan(USERS, ("skg",))
@@ -83,12 +64,6 @@ def test_a_memory_in_the_state_is_the_users_own(tmp_path: Path) -> None:
     large, small = (run(plan(EveryThird()), tmp_path / str(cohort), cohort) for cohort in (1000, 5))
     assert world.differences(large, small, range(USERS)) == []
     assert large.updates("third").num_rows > 100
-
-
-def test_a_memory_that_a_curator_hides_shows_as_soon_as_cohorts_are_cut_otherwise(tmp_path: Path) -> None:
-    """The planted curator: the test above, which each component of `conf/` passes, is one that it fails."""
-    large, small = (run(plan(Hiding()), tmp_path / str(cohort), cohort) for cohort in (1000, 5))
-    assert "third updates: " in " ".join(world.differences(large, small, range(USERS)))
 
 
 def test_a_memory_is_the_same_alone_and_in_a_stack(tmp_path: Path) -> None:
@@ -118,25 +93,3 @@ def test_at_a_fork_an_equal_curator_keeps_its_memory_and_another_begins(tmp_path
         answers = user[user["fallback_to_llm"]]
         learned = np.flatnonzero(answers["skill_learned"])
         assert np.array_equal(learned, np.arange(2, len(answers), 3))  # the third from the fork on, the sixth, ...
-
-
-def test_a_state_that_is_no_dataclass_of_arrays_is_refused_with_the_components_name(tmp_path: Path) -> None:
-    @dataclass(frozen=True)
-    class Listing(EveryThird):
-        def start(self, n: int) -> Any:
-            return [0] * n
-
-    with pytest.raises(UsageError, match=r"Listing\.start\(24\): its state is a list; return None"):
-        run(plan(Listing()), tmp_path / "run", 1000)
-
-
-@pytest.mark.parametrize("name", ["vcache", "exp4"])
-def test_a_policy_remembers_the_same_alone_in_a_stack_and_after_a_fork_from_itself(tmp_path: Path, name: str) -> None:
-    alone = world.run(tmp_path / "alone", USERS, 1000, arms=(name,))
-    beside = world.plan(USERS, ("skg", name, "always"))
-    fork = replace(beside.arms[1], name="fork", fork=Fork(beside.arms[1], world.FORK))
-    together = world.carry_out(replace(beside, arms=(*beside.arms, fork)), tmp_path / "together", USERS, 7)
-    assert world.differences(alone, together, range(USERS), [name]) == []
-    for log in world.LOGS:
-        itself, forked = (world.rows(together, log, arm, range(USERS)).drop_columns("arm") for arm in (name, "fork"))
-        assert all(world.bits(itself[c]) == world.bits(forked[c]) for c in itself.column_names), log

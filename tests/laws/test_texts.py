@@ -28,7 +28,7 @@ from tests.laws.test_replay import logged
 from tests.laws.writing import check_cohorts, shards
 from tests.simulator.logs.logs import recorded, turn, write_csv
 
-USERS, HASHING = 24, Hashing(384, 0)
+USERS, FEW, HASHING = 24, 8, Hashing(384, 0)
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,14 @@ def test_the_log_rebuilds_books_of_notes(notes: Run) -> None:
 
 def test_notes_are_the_same_bits_in_any_cohort_stack_and_fork_looked_up_or_computed(tmp_path: Path, notes: Run) -> None:
     arms = ("skg", "bm25", "probe", "recipe", "centroid", "knn", "masked", "exp4", "as_before", "donor", "hindsight")
-    check_cohorts(tmp_path, plan, arms, USERS, notes)
+    check_cohorts(tmp_path, plan, arms, FEW, notes)
 
 
 def test_workers_change_no_byte_of_shards_of_notes(tmp_path: Path) -> None:
     """In each process other texts were written before, so that notes have other ids."""
-    alone = shards(tmp_path, plan("skg", users=60), 60, workers=1)
+    alone = shards(tmp_path, plan("skg"), USERS, workers=1)
     assert len(alone) == 4
-    assert alone == shards(tmp_path, plan("skg", users=60), 60, workers=2)
+    assert alone == shards(tmp_path, plan("skg"), USERS, workers=2)
 
 
 def test_a_note_on_a_redacted_log_is_redacted_and_its_book_is_rebuilt_all_the_same(tmp_path: Path) -> None:

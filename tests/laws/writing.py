@@ -17,9 +17,9 @@ def check_cohorts(folder: Path, plan: Callable[..., Plan], arms: Sequence[str], 
     it forks from. Two runs have all of these differences at once.
     """
     with patch.object(engine, "_PAIRS_A_TURN", 10**9):
-        whole = world.carry_out(plan(*arms), folder / "whole", users, 1000)
+        whole = world.carry_out(plan(*arms, users=users), folder / "whole", users, 1000)
     with patch.object(engine, "_PAIRS_A_TURN", 0):
-        small = world.carry_out(plan(*arms), folder / "small", users, 7)
+        small = world.carry_out(plan(*arms, users=users), folder / "small", users, 7)
     assert world.differences(whole, small, range(users)) == []
     assert world.differences(before, small, range(users), list(before.arms)) == []
     for log in world.LOGS:
