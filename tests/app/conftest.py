@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import skg_bench
-from skg_bench.app import gate
+from skg_bench.app import gate, launch
+from skg_bench.runfolder.run import Run
 from tests.app.gate_runs import PANEL, changed
 from tests.app.test_cli import call
 
@@ -33,13 +34,20 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def _logs_alone(out: Path, *_stages: object) -> Run:
+    """No tables and no page, which take more time than all else of a small run."""
+    return Run(out)
+
+
 @pytest.fixture(scope="session")
 def play(once: Callable[..., Path]) -> Callable[..., Path]:
-    """A run of the panel with these overrides, made once, as if from a clean tree."""
+    """The logs of a run of the panel with these overrides, made once, as if from a clean tree."""
 
     def run(*overrides: str) -> Path:
         def make(out: Path) -> None:
-            skg_bench.run([*PANEL, *overrides, f"out={out}"])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(launch, "write_outputs", _logs_alone)
+                skg_bench.run([*PANEL, *overrides, f"out={out}"])
             changed(out, dirty=None)
 
         return once(f"panel-{sha256(' '.join(overrides).encode()).hexdigest()[:16]}", make)

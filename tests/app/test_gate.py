@@ -106,11 +106,14 @@ def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
     assert out.count("::error title=") == int(str(suite.get("failures")))
 
 
-def test_the_projects_own_panel_is_not_passed_by_giving_up(play: Callable[..., Path]) -> None:
+def test_the_projects_own_panel_is_not_passed_by_giving_up(play: Callable[..., Path], tmp_path: Path) -> None:
     """At the size at which the project gates itself, against the committed baseline. An arm that captures all the same
     decides the same turns, which takes a minute more.
     """
-    outcome = gate.gate(play(*OWN, "policy=never", "curator=none"), BASELINE)
+    content, renamed = json.loads(BASELINE.read_text("utf-8")), tmp_path / "baseline.json"
+    content["made"]["compositions"] = {"quitting": content["made"]["compositions"][content["arm"]]}
+    renamed.write_text(json.dumps({**content, "arm": "quitting"}), "utf-8")
+    outcome = gate.gate(play(*OWN), renamed)
     judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert outcome.state == "fail"
     assert judged["lead"].state == "fail"
@@ -119,7 +122,7 @@ def test_the_projects_own_panel_is_not_passed_by_giving_up(play: Callable[..., P
 
 def test_an_improvement_with_fewer_hits_passes(play: Callable[..., Path]) -> None:
     """At the size at which the project gates itself: utility rises by 0.006, wrong answers fall by 0.3 points."""
-    outcome = gate.gate(play(*OWN, "policy.threshold=0.6"), BASELINE)
+    outcome = gate.gate(play(*OWN), BASELINE)
     judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert outcome.state == "pass"
     assert judged["utility"].mean < -0.004

@@ -47,7 +47,10 @@ APART = {
     "store": "is no part of a run: tests/store",
     "jobs": "waits for curators that ask a model, which others beside them do not: tests/laws/test_shoppers.py",
 }
-DOWNLOADED = {"embedder=jina": "needs a download of 1.1 GB, whose code is to be read first"}
+SKIPPED = {
+    "embedder=jina": "needs a download of 1.1 GB, whose code is to be read first",
+    "assistant=python": "plays a class that a user names: tests/assistant",
+}
 SERVED = {  # they need a server: tests/llm
     "llm=endpoint": "asks a server",
     "llm=budgeted": "asks a server",
@@ -101,8 +104,10 @@ def absent(error: UsageError) -> bool:
     return ABSENT.search(str(error)) is not None
 
 
-def failures(case: Case, folder: Path, workers: int = 2) -> list[str]:
+def failures(case: Case, folder: Path, workers: int = 2, *, truth: bool = True) -> list[str]:
     """What the component does not keep to, each line with its name; runs are written below `folder`.
+
+    `truth`: play it where the truth is another one, too.
 
     Raises UsageError for a component that cannot run here.
     """
@@ -110,7 +115,8 @@ def failures(case: Case, folder: Path, workers: int = 2) -> list[str]:
     lines = wrong_value(case, folder)
     if not lines and str(case) not in SERVED:
         lines = changed_rows(case, folder, workers)
-        if case.seam in SEAMS_OF_ARMS and not _oracle(case, folder) and (columns := changed_by_truth(case, folder)):
+        blind = truth and case.seam in SEAMS_OF_ARMS and not _oracle(case, folder)
+        if blind and (columns := changed_by_truth(case, folder)):
             lines.append(f"sees_truth is False, and with another truth differ {', '.join(columns)}")
     return [f"{case} of {case.package}: {line}" for line in lines]
 
@@ -235,7 +241,7 @@ def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[],
     manifest = {
         "schema": schema.SCHEMA_VERSION,
         "arms": [arm.name for arm in made.arms],
-        "config": {"users": made.users},
+        "config": {"users": made.users, "weeks": made.weeks},
         "users": made.users,
     }
     save(out, manifest)
@@ -315,7 +321,7 @@ def _told_apart(case: Case, folder: Path, together: Run, users: range) -> list[s
 
 def changed_side_by_side(every: Sequence[Case], folder: Path) -> list[str]:
     """Components of arms whose rows differ between one process and two, all of them in one run."""
-    every = [case for case in every if str(case) not in SERVED]
+    every = [case for case in every if str(case) not in {**SERVED, **SKIPPED}]
     table = ", ".join(f"{case.seam}-{case.option}: [{', '.join(case.overrides)}]" for case in every)
     config = compose(
         [*worlds.SIMULATED, f"arms={{{table}}}", f"reference={every[0].seam}-{every[0].option}", "contrasts=[]"]

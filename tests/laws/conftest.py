@@ -8,7 +8,8 @@ import pytest
 from skg_bench.runfolder.run import Run
 from tests.laws import world
 
-USERS = 120
+USERS = 60
+SOME = 24  # users who show a difference, where a second run is made
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from skg_bench.skillbook.skillbook import Skillbook, rebuild
 from tests.laws import world
 from tests.laws.conftest import USERS
 
-SOME = range(80)
+SOME = range(USERS)
 TIMES = ["time", "born"]
 
 

@@ -18,16 +18,17 @@ from skg_bench.core.content import Content
 from skg_bench.core.domain import outcome_fields
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.world import Draws, Event, Response, Served, Silence, SkillsSaid, Supposing, World
+from skg_bench.engine.ensembles import stacks
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.outcome import Outcome
 from skg_bench.skillbook.skillbook import rebuild
 from tests.laws import shoppers, world
-from tests.laws.worlds_apart import Front, columns
+from tests.laws.worlds_apart import Front, Place, columns, places_of
 from tests.processes import await_end, needs_proc
 from tests.processes import workers as workers_of
 
-USERS = 60
+USERS, SOME, FEW = 60, 24, 12  # of the run that others are held against, and of those
 TRUTH = {f.name for f in schema.turns(5, outcome_fields(Outcome)) if f.metadata[b"truth"] == b"yes"}
 
 
@@ -63,15 +64,15 @@ def test_the_world_is_rich_enough_to_mean_something(base: Run) -> None:
 
 
 def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path) -> None:
-    other = shoppers.run(tmp_path / "other", USERS, 70, 2)
-    assert world.differences(base, other, range(USERS)) == []
+    other = shoppers.run(tmp_path / "other", SOME, 70, 2)
+    assert world.differences(base, other, range(SOME)) == []
 
 
 @pytest.mark.parametrize("kernel", ["Haswell", "SkylakeX"])
 def test_kernels_change_no_bit(base: Run, tmp_path: Path, root: Path, kernel: str) -> None:
-    command = [sys.executable, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(USERS), "512", "1"]
+    command = [sys.executable, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(FEW), "512", "1"]
     subprocess.run(command, cwd=root, env={**os.environ, "OPENBLAS_CORETYPE": kernel}, check=True)
-    assert world.differences(base, Run(tmp_path / "there"), range(USERS)) == []
+    assert world.differences(base, Run(tmp_path / "there"), range(FEW)) == []
 
 
 def test_every_skillbook_is_rebuilt_from_the_log_to_the_hash(base: Run) -> None:
@@ -133,10 +134,10 @@ def test_no_choice_is_worth_more_than_the_best_and_the_oracle_takes_the_best_of_
 
 @dataclass
 class Shown(Front):
-    """The world behind, as a world of advice, with what users said and did by event."""
+    """The world behind, as a world of advice, with what users said and did by event and arm of one stack."""
 
-    said: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
-    done: dict[int, tuple[int, bool]] = field(default_factory=dict)  # outcome, silent
+    said: dict[Place, list[tuple[int, int, int]]] = field(default_factory=dict)
+    done: dict[Place, tuple[int, bool]] = field(default_factory=dict)  # outcome, silent
 
     @property
     def kinds(self) -> Sequence[str]:
@@ -155,7 +156,7 @@ class Shown(Front):
         """As behind, and kept."""
         state, response = self.world.respond(state, event, served, draws)
         did, silent = response.outcome.outcome, cast("Silence", response.case).unspoken
-        keys = draws.event.tolist()
+        keys = places_of(draws)
         self.said.update({key: [] for key in keys})
         for row, *rest in zip(*(column.tolist() for column in columns(response.feedback)), strict=True):
             self.said[keys[row]].append(tuple(rest))
@@ -195,7 +196,7 @@ class LyingOfAdvice(Shown):
         said = cast("SkillsSaid", served.said)
         other = replace(served, said=replace(said, fresh=not said.fresh))
         state, response = self.world.respond(state, event, other, draws)
-        told, keys = cast("Shown", self.told), draws.event.tolist()
+        told, keys = cast("Shown", self.told), places_of(draws)
         rows = [(row, *what) for row, key in enumerate(keys) for what in told.said[key]]
         row, kind, value, delay = np.array(rows, np.int64).reshape(-1, 4).T
         feedback = replace(
@@ -207,16 +208,22 @@ class LyingOfAdvice(Shown):
         return state, replace(response, feedback=feedback, outcome=outcome, case=Silence(silent), quality=quality)
 
 
-@pytest.mark.parametrize("arm", shoppers.BLIND)
-def test_what_is_wanted_liked_and_felt_can_be_others_and_no_decision_changes(tmp_path: Path, arm: str) -> None:
-    plan = shoppers.plan(USERS, (arm,))
-    told = Shown(plan.simulator)
-    first = shoppers.carry_out(replace(plan, simulator=cast("World[Any]", told)), tmp_path / "first", USERS, 512)
-    lying = cast("World[Any]", LyingOfAdvice(plan.simulator, told=told))
-    second = shoppers.carry_out(replace(plan, simulator=lying), tmp_path / "second", USERS, 512)
-    differ = {difference.split()[-1] for difference in world.differences(first, second, range(USERS))}
-    assert differ <= TRUTH
-    assert {"wanted", "worth_expected", "answer_correct", "intent"} <= differ  # it was another truth
+def test_what_is_wanted_liked_and_felt_can_be_others_and_no_decision_changes(tmp_path: Path) -> None:
+    every = shoppers.plan(SOME, shoppers.BLIND)
+    for stack in stacks(every.arms):
+        plan = replace(every, arms=tuple(every.arms[i] for i in stack))
+        told = Shown(plan.simulator)
+        first, second = (
+            shoppers.carry_out(replace(plan, simulator=cast("World[Any]", simulator)), folder, SOME, 512)
+            for simulator, folder in (
+                (told, tmp_path / f"first {stack[0]}"),
+                (LyingOfAdvice(plan.simulator, told=told), tmp_path / f"second {stack[0]}"),
+            )
+        )
+        for arm in first.arms:
+            differ = {difference.split()[-1] for difference in world.differences(first, second, range(SOME), [arm])}
+            assert differ <= TRUTH, arm
+            assert {"wanted", "worth_expected", "answer_correct", "intent"} <= differ, arm  # it was another truth
 
 
 # ---------------------------------------------------------------------------------------------------------- kill
@@ -225,7 +232,7 @@ def test_what_is_wanted_liked_and_felt_can_be_others_and_no_decision_changes(tmp
 @needs_proc
 def test_a_run_that_is_killed_goes_on_to_the_same_rows(base: Run, tmp_path: Path, root: Path) -> None:
     out, killed = tmp_path / "killed", 0
-    command = [sys.executable, "-m", "tests.laws.shoppers", str(out), str(USERS), "48", "2"]
+    command = [sys.executable, "-m", "tests.laws.shoppers", str(out), str(SOME), "48", "2"]
     for moment in (0.3, 0.1):
         process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         before = len(list(out.glob("[tp]*s/*.p*")))
@@ -239,5 +246,5 @@ def test_a_run_that_is_killed_goes_on_to_the_same_rows(base: Run, tmp_path: Path
         await_end(orphans)
     assert killed
     subprocess.run(command, cwd=root, check=True)
-    assert world.differences(base, Run(out), range(USERS)) == []
+    assert world.differences(base, Run(out), range(SOME)) == []
     assert pc.sum(Run(out).turns("live")["skill_learned"]).as_py() > 0

@@ -17,7 +17,7 @@ from skg_bench.runfolder.shards import LogName
 from tests.laws import world
 from tests.laws.worlds_apart import Moody
 
-USERS = 60
+USERS = 24
 DAY = 86_400
 
 
