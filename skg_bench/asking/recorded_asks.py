@@ -40,13 +40,13 @@ class Ask:
         known = {**self._settings, "schema": self.prompt.schema, "messages": self.prompt.messages}
         if known["draw"] is None:
             del known["draw"]
-        return sha256(_canonical(known)).digest()
+        return sha256(canonical_json(known)).digest()
 
     @property
     def fields(self) -> dict[str, Any]:
         """Fields of a line beside its key."""
         schema = self.prompt.schema
-        digest = None if schema is None else sha256(_canonical(schema)).hexdigest()
+        digest = None if schema is None else sha256(canonical_json(schema)).hexdigest()
         words = {"role": self.prompt.role, "system": self.prompt.system, "user": self.prompt.user}
         return {**words, **self._settings, "schema": digest}
 
@@ -130,5 +130,6 @@ def _real(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _canonical(value: Any) -> bytes:
+def canonical_json(value: Any) -> bytes:
+    """The one way to write a value as JSON, for keys. Raises ValueError for a number that is not finite."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()

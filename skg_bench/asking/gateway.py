@@ -1,0 +1,184 @@
+"""The project's one gateway: an OpenAI-compatible server through which a system under test asks its model.
+
+It listens on a port of 127.0.0.1 and takes requests with its key, which is random and stands in no file of a run. What
+answers a request is the model that was given with the message under way (`OpenCall`).
+"""
+
+import asyncio
+import base64
+import hmac
+import json
+import secrets
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skg_bench.asking.chat_requests import ChatRequest, chat_reply
+from skg_bench.asking.http_server import LOOPBACK, HttpReply, HttpRequest, LocalServer, json_reply
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I16
+
+ModelAnswer = Callable[[ChatRequest], Awaitable[str]]
+EmbedTexts = Callable[[Sequence[str]], I16]
+MODEL_NAME = "skg-bench"  # of the model behind the gateway; any other name is taken, too
+_SCALE = 4000.0  # of vectors on the embedding grid
+_MOST_TEXTS = 2048  # of one request for vectors, as OpenAI's
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A message of a user, while the system under test is to answer it."""
+
+    user: str
+    words: str
+    model: ModelAnswer
+    requests: list[ChatRequest] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    trouble: Exception | None = None  # of the model
+
+
+class Gateway:
+    """Serves from `open` to `close` on the event loop of who opens it."""
+
+    def __init__(self, embed: EmbedTexts, key: str | None = None) -> None:
+        self.key = f"sk-{secrets.token_hex(24)}" if key is None else key
+        self.address = ""  # known once it is open
+        self.unclear: list[str] = []  # why requests were refused: whose they are was not known
+        self.trouble: UsageError | None = None  # of the embedder
+        self._embed, self._server = embed, LocalServer(self._handle)
+        self._open: list[OpenCall] = []
+        self._by_words: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def open(self, port: int = 0) -> None:
+        """Begin to listen; 0: on a free port. Raises UsageError where the port cannot be had."""
+        try:
+            number = await self._server.open(port)
+        except OSError as error:
+            raise UsageError(
+                f"the gateway cannot listen on {LOOPBACK}:{port} ({error}); name a port that is free, or null for any"
+            ) from error
+        self.address = f"http://{LOOPBACK}:{number}/v1"
+
+    def close(self) -> None:
+        """Stop listening, and hang up."""
+        self._server.close()
+
+    @asynccontextmanager
+    async def call(self, user: str, words: str, model: ModelAnswer) -> AsyncIterator[OpenCall]:
+        """A message under way. Two of the same words are never under way at once: many systems send neither the field
+        `user` nor headers on, and the words are all that tells whose request it is.
+        """
+        async with self._by_words[words]:
+            call = OpenCall(user, words, model)
+            self._open.append(call)
+            try:
+                yield call
+            finally:
+                self._open.remove(call)
+
+    # ------------------------------------------------------------------------------------------------- requests
+
+    async def _handle(self, request: HttpRequest) -> HttpReply:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        if not hmac.compare_digest(given.encode(), self.key.encode()):
+            return _refusal(401, "this gateway takes requests with the key of its run only")
+        match request.method, request.path.removeprefix("/v1"):
+            case "POST", "/chat/completions":
+                return await self._chat(request.body)
+            case "POST", "/embeddings":
+                return self._embeddings(request.body)
+            case "GET", "/models":
+                return json_reply({"object": "list", "data": [{"id": MODEL_NAME, "object": "model", "created": 0}]})
+            case _, path:
+                return _refusal(
+                    404, f"{request.method} {path[:100]}: there are chat/completions, embeddings and models"
+                )
+
+    async def _chat(self, body: bytes) -> HttpReply:
+        try:
+            request = ChatRequest.of(body)
+            _ = request.key
+        except ValueError as error:
+            return _refusal(400, f"no chat completion: {error}")
+        match self._whose(request):
+            case str(reason):
+                self.unclear.append(reason)
+                return _refusal(409, reason)
+            case OpenCall() as call:
+                call.requests.append(request)
+                try:
+                    words = await call.model(request)
+                except Exception as error:  # noqa: BLE001  raised where the message is answered
+                    call.trouble = error
+                    return _refusal(500, "the model of the run failed")
+                call.answers.append(words)
+                return chat_reply(request, words)
+
+    def _whose(self, request: ChatRequest) -> OpenCall | str:
+        """The message under way that a request belongs to; else why that is not known."""
+        if not self._open:
+            return "a request came while no message was under way"
+        last, every = request.last_words, request.all_words
+        rules: Sequence[Callable[[OpenCall], bool]] = (
+            lambda call: call.user == request.user and call.words in every,
+            lambda call: call.words == last,
+            lambda call: call.words in last,
+            lambda call: call.words in every,
+            lambda call: call.user == request.user,
+        )
+        for rule in rules:
+            fitting = [call for call in self._open if rule(call)]
+            if len(fitting) == 1:
+                return fitting[0]
+            if fitting:
+                longest = sorted(fitting, key=lambda call: len(call.words))[-2:]
+                if longest[1].words != longest[0].words and longest[0].words in longest[1].words:
+                    return longest[1]  # "add milk" is part of "please add milk"
+                return f"{len(fitting)} messages under way fit the request {last[:80]!r}"
+        if len(self._open) == 1:
+            return self._open[0]
+        return f"none of {len(self._open)} messages under way fits the request {last[:80]!r}"
+
+    def _embeddings(self, body: bytes) -> HttpReply:
+        try:
+            request = json.loads(body)
+            texts = _texts(request)
+        except (RecursionError, ValueError) as error:
+            return _refusal(400, f"no request for vectors: {error}")
+        try:
+            vectors = self._embed(texts).astype(np.float32) / np.float32(_SCALE)
+        except UsageError as error:
+            self.trouble = error
+            return _refusal(400, str(error))
+        packed = request.get("encoding_format") == "base64"
+        rows = [
+            {"object": "embedding", "index": i, "embedding": _written(row, packed)} for i, row in enumerate(vectors)
+        ]
+        tokens = sum(map(len, texts)) // 4
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return json_reply({"object": "list", "data": rows, "model": str(request.get("model", "")), "usage": usage})
+
+
+def _texts(request: Any) -> list[str]:
+    value = request.get("input") if isinstance(request, Mapping) else None
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError("input must be a text, or a list of texts; lists of tokens are not read")
+    if len(texts) > _MOST_TEXTS:
+        raise ValueError(f"{len(texts)} texts; at most {_MOST_TEXTS} are taken at once")
+    return texts
+
+
+def _written(vector: np.ndarray, packed: bool) -> Any:
+    if packed:  # as OpenAI's own client asks for
+        return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+    return [float(x) for x in vector]
+
+
+def _refusal(status: int, message: str) -> HttpReply:
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return json_reply({"error": {"message": message, "type": kind, "param": None, "code": str(status)}}, status)
