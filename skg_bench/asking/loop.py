@@ -60,7 +60,7 @@ def each_answer(
         finally:
             arrivals.put(None)
 
-    future = asyncio.run_coroutine_threadsafe(workers(), _loop())
+    future = asyncio.run_coroutine_threadsafe(workers(), asking_loop())
     try:
         while (arrival := arrivals.get()) is not None:
             place, result, taken = arrival
@@ -77,7 +77,8 @@ def each_answer(
         future.cancel()  # an interrupt: what is still under way is given up
 
 
-def _loop() -> asyncio.AbstractEventLoop:
+def asking_loop() -> asyncio.AbstractEventLoop:
+    """Event loop of this process, in a thread of its own."""
     with _LOCK:
         if (loop := _LOOPS.get(os.getpid())) is None:
             loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()

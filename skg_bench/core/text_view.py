@@ -11,7 +11,7 @@ import numpy as np
 
 from skg_bench.core.content import Contents
 from skg_bench.core.errors import RowError
-from skg_bench.core.grid import F32, I32, I64
+from skg_bench.core.grid import F32, I16, I32, I64
 from skg_bench.core.state import wider
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Similarity
@@ -72,6 +72,10 @@ class HeardTexts:
         if len(rows):
             self._heard.check(text, rows)
         return self._all.read(text)
+
+    def embed(self, texts: Sequence[str]) -> I16:
+        """Vectors of any texts by the run's embedder, int16 `[n, D]`."""
+        return self._all.embed(texts)
 
     @property
     def contents(self) -> Contents:

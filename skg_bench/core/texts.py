@@ -208,6 +208,15 @@ class Texts:
         self._vectors.add(vectors)
         self.vocabulary.add(self.read(np.arange(len(self.vocabulary), len(self), dtype=np.int32)))
 
+    def embed(self, texts: Sequence[str]) -> I16:
+        """Vectors of any texts, int16 `[n, D]`.
+
+        Raises UsageError for an embedder that has none of a text.
+        """
+        ids = self.add(texts)
+        self.know(ids)
+        return self.vectors(ids)
+
     def vectors(self, text: I32) -> I16:
         """int16 `[..., D]` of messages and of texts that became examples."""
         if self._embedding is None:

@@ -115,6 +115,10 @@ class WrittenTexts(Protocol):
         """The words of texts `[n]` of the users of rows `[n]`; None: of all rows, in order."""
         ...
 
+    def embed(self, texts: Sequence[str]) -> I16:
+        """Vectors of any texts by the run's embedder, int16 `[n, D]`."""
+        ...
+
     @property
     def contents(self) -> Contents:
         """Contents of skills, by the keys of `Skillbooks.content`; new ones are written for `Batch.content`."""

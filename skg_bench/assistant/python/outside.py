@@ -23,6 +23,10 @@ from skg_bench.core.world import FALLBACK
 Call = Callable[[], Any]
 
 
+class OutsideFault(Exception):  # noqa: N818  its words say what is wrong
+    """Fault of a system of somebody else, in words that need no place in its code."""
+
+
 class ObjectSource(Protocol):
     """Maker of objects that are all alike before their first message."""
 
@@ -240,7 +244,11 @@ class Outside:
             raise self._fault(row, method, error) from error
 
     def _fault(self, row: int, method: str, error: Exception) -> RowError:
-        return RowError(row, f"it raised {_shown(error)}", f"{self._source.name}.{method}")
+        match error:
+            case OutsideFault():
+                return RowError(row, str(error), self._source.name)
+            case _:
+                return RowError(row, f"it raised {_shown(error)}", f"{self._source.name}.{method}")
 
 
 def _shown(error: Exception) -> str:

@@ -1,0 +1,158 @@
+"""A system behind an address as an assistant: the component that the configuration names."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from skg_bench.asking.sending import is_loopback
+from skg_bench.assistant.endpoint.lease import BoxSettings, BoxUser, Lease
+from skg_bench.assistant.endpoint.served_system import Start
+from skg_bench.assistant.python.outside import Objects, Outside
+from skg_bench.core.assistant import Experience, Message, Reply
+from skg_bench.core.errors import UsageError, install_hint
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.reach import NO_REACH, Reach, Reaches
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+
+
+@dataclass(frozen=True)
+class BlackBox:
+    """Plays a system that speaks OpenAI's chat API, and whose own model is the run's, behind the gateway."""
+
+    url: str | None
+    command: Sequence[str] | None
+    files: Mapping[str, str]
+    ready: str
+    starts: float
+    body: Mapping[str, Any]
+    frozen: Mapping[str, Any]
+    shares: str | int
+    at_once: int
+    seconds: float
+    time: str | None
+    port: int | None
+    key_from: str | None
+    sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = {
+        "url": Reach(("network",)),
+        "command": Reach(("code",)),
+        "files": Reach(("writes", "code"), harmless=({},)),
+        "ready": NO_REACH,
+        "body": NO_REACH,
+        "frozen": NO_REACH,
+        "shares": NO_REACH,
+        "time": NO_REACH,
+        "port": Reach(("network",)),
+        "key_from": Reach(("environment",)),
+    }
+    beside: ClassVar[tuple[str, ...]] = ("at_once", "seconds", "starts", "port", "key_from")
+
+    def __post_init__(self) -> None:
+        if (self.url is None) == (self.command is None):
+            given = "neither" if self.url is None else "both"
+            raise UsageError(
+                f"assistant=endpoint was given {given} of url and command; give one: assistant.url="
+                "http://127.0.0.1:4000 of a system that runs, or assistant.command=[...] of one that is started for "
+                "each arm"
+            )
+        self._check_place()
+        if self.shares not in ("user",):
+            raise UsageError(f"assistant.shares={self.shares!r} must be user: a memory of their own for each user")
+        for name, low in (("seconds", 0), ("starts", 0), ("at_once", 1)):
+            value = getattr(self, name)
+            if not low <= value < float("inf") or value == 0:
+                raise UsageError(f"assistant.{name}={value} must be {'above 0' if low == 0 else 'at least 1'}")
+        if self.time is not None and not _NAME.fullmatch(self.time):
+            raise UsageError(f"assistant.time={self.time!r} must be the name of a header, such as X-Time, or null")
+        try:
+            import h11  # noqa: F401
+        except ImportError as error:
+            raise UsageError(f"assistant=endpoint needs {error.name}: {install_hint('llm')}") from error
+
+    def _check_place(self) -> None:
+        if self.url is not None:
+            if not re.fullmatch(r"http://[\w.:\[\]-]+(/v1)?/?", self.url, re.ASCII) or not is_loopback(self.url):
+                raise UsageError(
+                    f"assistant.url={self.url!r} must be that of a system on this machine, such as "
+                    "http://127.0.0.1:4000: its model is behind a port of this machine, too"
+                )
+            if self.port is None or self.key_from is None:
+                raise UsageError(
+                    "a system that runs has to know its model beforehand: give the port of the gateway, "
+                    "assistant.port=4001 (its address is http://127.0.0.1:4001/v1), and the variable with its key, "
+                    "assistant.key_from=GATEWAY_KEY"
+                )
+        if self.key_from is not None and not _VARIABLE.fullmatch(self.key_from):
+            raise UsageError(
+                "assistant.key_from must be the name of an environment variable, in capitals such as GATEWAY_KEY, or "
+                "null; what is given is none. Never write a key itself there"
+            )
+        if self.command is not None and (not self.command or any("{key}" in word for word in self.command)):
+            raise UsageError(
+                "assistant.command must be a list of words, and {key} is filled into files only: words of a command "
+                "can be read by all users of this machine"
+            )
+
+    @cached_property
+    def _settings(self) -> BoxSettings:
+        start = None if self.command is None else Start(self.command, self.files, self.ready, self.starts)
+        return BoxSettings(
+            self.url,
+            start,
+            self.body,
+            self.frozen,
+            self.at_once,
+            self.seconds,
+            self.time,
+            self.port or 0,
+            self.key_from,
+        )
+
+    @cached_property
+    def _outside(self) -> Outside:
+        return Outside(_Source(Lease(self._settings)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process starts the system itself."""
+        return {key: value for key, value in vars(self).items() if key not in ("_outside", "_settings")}
+
+    def start(self, n: int) -> Objects:
+        """Objects of `n` users of a system that has no memory of them; it starts with the first message."""
+        return Outside(_Source(Lease(self._settings))).start(n)
+
+    def answer(self, query: Message, state: Objects) -> tuple[Objects, Reply]:
+        """Words of the system for each user."""
+        lease: Lease = state.made[0].lease
+        lease.at(query.texts, frozen=query.frozen)
+        return self._outside.answer(replace(query, frozen=False), state)
+
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: Objects) -> Objects:
+        """The objects: what users say reaches no system."""
+        return state
+
+    def unfrozen(self) -> str | None:
+        """Reason why its memory cannot be frozen, None: it can."""
+        if not self.frozen:
+            return "assistant.frozen is empty; say what body of a request lets the system read and not store"
+        return None
+
+    def saved(self, state: Objects) -> None:
+        """Saves nothing: only the system knows what it remembers, so users that are at work begin anew."""
+
+    def loaded(self, data: Any, n: int) -> Objects:
+        """Never called, as nothing is saved."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Source:
+    lease: Lease
+    name: str = "the system of assistant=endpoint"
+
+    def made(self) -> BoxUser:
+        """Object of a user."""
+        return BoxUser(self.lease)

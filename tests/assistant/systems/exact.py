@@ -1,0 +1,33 @@
+"""A system with an exact cache: python exact.py CONFIG, with fields `limit` and `all`.
+
+`limit`: how many answers it remembers, for all users together (0: all of them). `all`: it gives any user's answers.
+Rules of Redis stand-ins: the answer to a message that comes again is the first one; the oldest leaves first.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from tests.assistant.systems.pass_on import PassOn, serve
+
+
+class Exact(PassOn):
+    def __init__(self, config: dict[str, object]) -> None:
+        super().__init__(config)
+        self.memory: dict[tuple[str, str], bytes] = {}
+        self.limit = int(str(config.get("limit", 0)))
+
+    async def ask(self, request: dict[str, object]) -> bytes:
+        key = "" if self.config.get("all") else str(request.get("user")), str(request["messages"])
+        if key not in self.memory:
+            answer = await super().ask(request)
+            if request.get("store") is False:
+                return answer
+            self.memory[key] = answer
+            if self.limit and len(self.memory) > self.limit:
+                del self.memory[next(iter(self.memory))]
+        return self.memory[key]
+
+
+if __name__ == "__main__":
+    serve(Exact)
