@@ -184,7 +184,7 @@ def test_forks_lie_in_the_stack_of_their_trunk_unless_they_change_what_all_arms_
     assert names == [together, ["identity"], ["renewed"], ["scored"], ["hindsight", "hindsight_later"]]
 
 
-@pytest.mark.parametrize(("users", "cohort", "workers"), [(2, 1, 1), (12, 60, 2)])
+@pytest.mark.parametrize(("users", "cohort", "workers"), [(4, 1, 1), (USERS, 60, 2)])
 def test_forks_do_not_depend_on_cohorts_workers_and_who_else_runs(
     run: Run, tmp_path: Path, users: int, cohort: int, workers: int
 ) -> None:
