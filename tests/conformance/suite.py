@@ -53,6 +53,7 @@ SKIPPED = {
 }
 SERVED = {  # they need a server: tests/llm
     "llm=endpoint": "asks a server",
+    "assistant=python": "plays a class that the command names",
     "llm=budgeted": "asks a server",
     "llm=recorded": "asks a server",
 }

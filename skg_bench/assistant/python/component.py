@@ -34,8 +34,8 @@ class Python:
     def __post_init__(self) -> None:
         if self.shares != "user":
             raise UsageError(f"assistant.shares={self.shares!r} must be user: an object for each user")
-        self.source.kind()
-        self._outside.unfrozen()
+        if self.target is not None or self.file is not None:  # else a run says what is missing
+            self._outside.start(0)
 
     @property
     def name(self) -> str:
