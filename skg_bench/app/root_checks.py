@@ -1,4 +1,4 @@
-"""Values of the root, and what an arm may differ in."""
+"""Checks of the configuration's root keys, and of the keys in which an arm may differ."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

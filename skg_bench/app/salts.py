@@ -109,7 +109,7 @@ def kept_salt(salt: Salt, out: Path) -> Salt:
 
 
 def keep_salt(salt: Salt, out: Path) -> None:
-    """Write a drawn salt for whoever goes on with the run; only this user can read it."""
+    """Write a drawn salt for later attempts at the run; only this user can read the file."""
     if salt.drawn and not (out / _FILE).exists():
         with replacing(out / _FILE) as file:
             os.fchmod(file.fileno(), 0o600)

@@ -83,7 +83,7 @@ class StoredBooks:
         return update(self.store, user, batch, rule, key=key, now=self.clock(), read=read, era=self.era)
 
     def users(self) -> list[str]:
-        """Everyone who has a skillbook."""
+        """Users who have a skillbook."""
         return list(self.store.users())
 
     def close(self) -> None:

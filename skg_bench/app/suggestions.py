@@ -1,4 +1,4 @@
-"""How an error tells what is valid."""
+"""Ends of error messages: the nearest valid value, and the list of valid ones."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -59,7 +59,7 @@ COMMAND_LINE = CommandLine()
 
 @dataclass(frozen=True)
 class ReachRequest:
-    """A parameter that reaches something; without kinds, nobody knows what."""
+    """A parameter that reaches something; without kinds, it is not known what."""
 
     path: str
     value: Any

@@ -1,4 +1,4 @@
-"""How long an attempt at a run took, and whether the run is still this process's."""
+"""Duration of an attempt at a run, and a check that this process still owns the run."""
 
 from collections.abc import Callable
 from time import monotonic

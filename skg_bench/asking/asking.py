@@ -1,4 +1,4 @@
-"""Asking a model in words: prompts, what came of them, and the Protocol of models that read and write texts.
+"""Asking a model in words: prompts, their results, and the Protocol of models that read and write texts.
 
 A learning component makes a prompt for each user of a step and hands over all of them at once. How many of them are
 under way at the same time is the model's business.
@@ -62,7 +62,7 @@ class Prices:
     tokens_out: float
 
     def cost(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
-        """USD for so many tokens; `tokens_in` includes those that were cached."""
+        """USD for these numbers of tokens; `tokens_in` includes those that were cached."""
         fresh = tokens_in - tokens_cached
         return (fresh * self.tokens_in + tokens_cached * self.tokens_cached + tokens_out * self.tokens_out) / 1e6
 

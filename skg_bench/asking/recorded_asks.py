@@ -119,7 +119,7 @@ _ANSWER = dataclass_fields(_Answer)
 
 
 def completion_of(fields: Mapping[str, Any]) -> Completion:
-    """The answer that a line tells, without its value: what is remembered of many lines is kept small."""
+    """The answer in a line, without its value, which would take much memory for many lines."""
     return Completion(
         fields["answer"], None, fields["end"], fields["tokens_in"], fields["tokens_cached"], fields["tokens_out"],
         fields["cost_usd"], fields["latency_ms"], fields["reason"], fields["served"],

@@ -105,7 +105,7 @@ class Recording:
         return [(key, self._answers[key]) for key, _, _ in answers]
 
     def asks(self) -> Iterator[dict[str, Any]]:
-        """All that the lines tell, from the files: messages are not remembered."""
+        """All asks of the lines, read from the files, as messages are not kept in memory."""
         for name in sorted(self._progress):
             for _, fields in self._fields(self.folder / name, _Progress()):
                 yield fields

@@ -148,7 +148,7 @@ def text_of(path: Path, largest: int = LARGEST_FILE) -> str:
 
 
 def json_of(text: str | bytes, where: object) -> Any:
-    """Parsed JSON, whose values nothing is known of.
+    """Parsed JSON, with values of any type.
 
     Raises UsageError, which names `where`, for what is torn or nested too deeply.
     """

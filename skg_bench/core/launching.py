@@ -1,4 +1,4 @@
-"""The launcher seam: how the tasks of a job are spread over processes, which never changes what comes out of them."""
+"""The launcher seam: how the tasks of a job are spread over processes. Results do not depend on it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

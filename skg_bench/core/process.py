@@ -27,7 +27,7 @@ class Owner:
 
 
 def this_process() -> Owner:
-    """The process that asks. Nothing is remembered, as a forked process is another one."""
+    """The calling process. It is looked up at each call, as a forked process is another one."""
     pid = os.getpid()
     host = re.sub(r"[^A-Za-z0-9]+", "-", socket.gethostname()).strip("-")[:40] or "unknown"
     return Owner(host, pid, (_stat(pid) or ("", ""))[1], _machine(pid))

@@ -37,7 +37,7 @@ class Store(Protocol):
         ...
 
     def users(self) -> Iterator[str]:
-        """Everyone who has a document, in order of their names.
+        """Users who have a document, in order of their names.
 
         Raises StoreError.
         """

@@ -1,4 +1,4 @@
-"""A skillbook of limited size: who captures more archives something, by the rule of a cache."""
+"""A skillbook of limited size: a capture beyond it archives a skill, by the rule of a cache."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

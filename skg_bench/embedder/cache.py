@@ -1,4 +1,4 @@
-"""Vectors that were computed before, on disk, for all runs of this user: what is asked twice is embedded once.
+"""Vectors that were computed before, on disk, for all runs of this user: each text is embedded once.
 
 One SQLite file for each model, in `$XDG_CACHE_HOME/skg_bench/vectors` (default `~/.cache`). SQLite's locks let several
 processes use it at once, and its journal mends what a killed one left; nothing in it is ever unpickled. Texts are kept
@@ -46,7 +46,7 @@ def cache_folder() -> Path:
 
 
 def keep_bytes(file: Path, contents: bytes) -> None:
-    """Write a file, for `kept_bytes`; where it cannot be written, that is said, and all goes on."""
+    """Write a file, for `kept_bytes`; if it cannot be written, print that and continue."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(file.parent)
@@ -151,7 +151,7 @@ class _Store:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Claim under which nobody else writes: of two processes that need the same text, one embeds it."""
+        """Claim that lets one process write: of two processes that need the same text, one embeds it."""
         until = monotonic() + _PATIENCE
         while self._open is not None and not self._open.in_transaction:
             try:

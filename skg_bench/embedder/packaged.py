@@ -1,4 +1,4 @@
-"""The model whose weights a package on the package index carries: no hub, no network."""
+"""all-MiniLM-L6-v2 from a package that carries its weights: needs no hub and no network at run time."""
 
 from hashlib import blake2b
 from pathlib import Path

@@ -93,7 +93,7 @@ class Cohort:
         return Cohort(self.user[rows], self.n[rows], state.rows(self.memory, rows))
 
     def until(self, n: I32) -> "Cohort":
-        """Cohort with so many turns each."""
+        """Cohort with this number of turns each."""
         return replace(self, n=n)
 
     def side_by_side(self, n_arms: int) -> "Cohort":

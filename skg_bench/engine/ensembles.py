@@ -73,7 +73,7 @@ def _check_words(words: Any, asked: Any, n: int, where: str) -> None:
 
 @dataclass(frozen=True)
 class Alone:
-    """An assistant that the engine knows nothing of but the Protocol: core.assistant.Ensemble. At a fork it keeps its
+    """An assistant of which the engine knows the Protocol alone: core.assistant.Ensemble. At a fork it keeps its
     state if it is the same one.
     """
 

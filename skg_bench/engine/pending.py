@@ -1,4 +1,4 @@
-"""Feedback on its way: what is said of a turn, and known later."""
+"""Feedback on its way: given about a turn, and known to the assistant later."""
 
 from dataclasses import fields
 from typing import Any

@@ -1,4 +1,4 @@
-"""Kinds that skills are really about, where the world reads what they say: each text once in a process."""
+"""True kinds of skills, if the world reads their texts: it reads each text once in a process."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""The turn, in five rooms: perceive, decide, answer, learn, record. There is no other loop."""
+"""The turn, in five steps: perceive, decide, answer, learn, record. There is no other loop."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A model that a run may spend so much on."""
+"""A model with a limit on what a run spends on it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

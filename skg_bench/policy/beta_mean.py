@@ -1,4 +1,4 @@
-"""The rule to hold a reader of the prompt against: what was learned in such a place first, then what helped most."""
+"""A rule to compare readers of the prompt with: of the skills learned in such a place, or of all, the most helpful."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Thompson sampling: who answers best is drawn from what ratings say so far, so that who is little known gets tried."""
+"""Thompson sampling: draws a skill from the posteriors of ratings, so that skills with few ratings get tried."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Words in common, the rare ones counting more: what is said, not what is meant."""
+"""BM25: words in common with an example, rare words weighing more."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Control: what the user asks most, whatever the message says."""
+"""Control: the skills with the most uses, whatever the message says."""
 
 from dataclasses import dataclass
 from typing import ClassVar

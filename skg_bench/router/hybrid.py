@@ -1,4 +1,4 @@
-"""Two routers in one, by the places that they give rather than by their scores."""
+"""Two routers combined by the ranks of their skills, not by their scores."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""MaxSim and centroid in one: near to an example, and like the others."""
+"""A weighted mean of MaxSim and centroid: similarity to the nearest example, and to all examples together."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Control: knows which stored answer is right, or what is best said."""
+"""Control: knows which stored answer is right, or which text is best to say."""
 
 from dataclasses import dataclass
 from typing import ClassVar

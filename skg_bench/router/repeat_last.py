@@ -1,4 +1,4 @@
-"""Control: what was used last, whatever the message says."""
+"""Control: the skill that was used last, whatever the message says."""
 
 from dataclasses import dataclass
 from typing import ClassVar

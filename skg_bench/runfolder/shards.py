@@ -37,12 +37,12 @@ _PRUNED = ["user", "turn", "time"]  # other tools leave out shards by what their
 
 
 def count(users: int) -> int:
-    """How many shards an arm of so many users has."""
+    """Number of shards of an arm with this number of users."""
     return -(-users // SHARD_USERS)
 
 
 def users_of(shard: int, users: int) -> range:
-    """The users of a shard, of a run with so many users."""
+    """The users of a shard, in a run with this number of users."""
     return range(shard * SHARD_USERS, min((shard + 1) * SHARD_USERS, users))
 
 

@@ -35,7 +35,7 @@ _HINTS = {
 
 @dataclass(eq=False)
 class SQLite:
-    """A file of SQLite. What is stored is on the disk: a computer that loses its power loses nothing of it."""
+    """A file of SQLite. Each update is on the disk when `swap` returns, and survives a loss of power."""
 
     path: str
     seconds: float

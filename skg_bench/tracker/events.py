@@ -80,7 +80,7 @@ def traced_users(run: Run, users: int | None) -> I32:
 
 
 def trace_key(identity: str, arm: str, user: int, turn: int, name: str) -> str:
-    """62 bits that tell one trace from all others, as 16 hex digits."""
+    """Id of a trace: 62 bits as 16 hex digits."""
     whole = blake2b(f"{identity}/{arm}/{user}/{turn}/{name}".encode(), digest_size=8).digest()
     return f"{int.from_bytes(whole, 'big') >> 2:016x}"
 

@@ -169,7 +169,7 @@ def one_line(message: str) -> str:
 
 
 def inert(line: str) -> str:
-    """A line for the log of a runner, in which nothing that a message says is a command: `::name::`, `##[name]`."""
+    """A line for the log of a runner, in which no text of a message acts as a command: `::name::`, `##[name]`."""
     return _COMMANDS.sub(lambda match: f"{match[0][0]}\\{match[0][1:]}", line)
 
 

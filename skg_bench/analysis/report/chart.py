@@ -172,7 +172,7 @@ def banded(shown: Sequence[Series]) -> Sequence[Series]:
 
 
 def height(entries: int) -> int:
-    """Height of a chart with so many lines in its key."""
+    """Height of a chart by the number of lines in its key."""
     return HEIGHT + KEY_ROW * -(-entries // KEY_COLUMNS)
 
 

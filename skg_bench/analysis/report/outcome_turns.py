@@ -169,7 +169,7 @@ class _Texts:
                 self._since.setdefault(op["skill"], []).append((since, text))
 
     def at(self, skill: int, turn: int) -> str | None:
-        """Words of the skill when turn `turn` began; None: no skill. One that says nothing is named by its number."""
+        """Words of the skill when turn `turn` began; None: no skill. A skill without a text is named by its number."""
         if skill < 0:
             return None
         known = [text for since, text in self._since.get(skill, ()) if since < turn]

@@ -30,7 +30,7 @@ class Preset:
 
 @dataclass(frozen=True, slots=True)
 class SaturationRows:
-    """Shares of requests that say nothing new."""
+    """Shares of requests that repeat earlier messages."""
 
     testable: bool
     limit: str

@@ -103,7 +103,7 @@ class OwnRows:
 
 
 class OwnBooks:
-    """Skillbooks of some rows, for whoever takes them for `Skillbooks`, `dataclasses.replace` included."""
+    """Skillbooks of some rows, for code that takes `Skillbooks`, `dataclasses.replace` included."""
 
     __dataclass_fields__ = Skillbooks.__dataclass_fields__
 

@@ -31,7 +31,7 @@ class HeardOutcomes:
         self.rating = np.full((n_users, 0), -1, np.int8)
 
     def reach(self, turns: int) -> None:
-        """Room for so many turns."""
+        """Room for this number of turns."""
         self.outcome, self.rating = wider(self.outcome, turns, -1), wider(self.rating, turns, -1)
 
 

@@ -120,7 +120,7 @@ class UnderWay:
         return endings
 
     def drop(self, rows: I64) -> None:
-        """The jobs of these users come to nothing."""
+        """Drop the jobs of these users: nothing is written."""
         while len(at := np.isin(self.jobs.row, rows).nonzero()[0]):
             self._taken(at[np.unique(self.jobs.row[at], return_index=True)[1]])
 

@@ -1,4 +1,4 @@
-"""How `v2` cleans what it is given: texts without outer blanks, keywords in lower case with `_` for blanks."""
+"""Cleaning of texts and keywords in `v2`: texts without outer blanks, keywords in lower case with `_` for blanks."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Waiting for other writers, at most so long."""
+"""Waiting for other writers, up to a time limit."""
 
 import secrets
 import time
