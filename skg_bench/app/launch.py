@@ -126,7 +126,10 @@ def _sizes(root: Mapping[str, Any], log: Replay | None) -> dict[str, int]:
         return {key: n if root[key] is None else min(root[key], n) for key, n in recorded.items()}
     for key in ("users", "weeks"):
         if root[key] is None:
-            raise UsageError(f"{key}=null is all of a recorded log, and there is none; give a number, or a simulator")
+            raise UsageError(
+                f"{key}=null means all of a recorded log, and this simulator replays none; give a number, or "
+                "simulator=recorded"
+            )
     return {}
 
 

@@ -113,7 +113,7 @@ def print_pays(screen: Console, compared: Comparison) -> None:
 def flip_lines(compared: Comparison) -> Iterator[str]:
     """Turns that arms and the reference answered differently, counted by reason, and those that are told."""
     if compared.flips:
-        yield f"turns answered worse and better than by {compared.reference}, by what failed in the arm that was wrong"
+        yield f"turns wrong where {compared.reference} is right (worse), or the reverse (better), by cause of the error"
     for flipped in compared.flips:
         worse, better = (
             f"{sum(counts.values()):,}"

@@ -246,7 +246,7 @@ def chosen_sinks(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
     from skg_bench.app.trust import COMMAND_LINE
 
     if run.manifest.get("incomplete") or not (run.path / "report.html").is_file():
-        raise UsageError(f"{run.path} is not finished; the same command that began it goes on with it")
+        raise UsageError(f"{run.path} is not finished; give its `skg-bench run` command again, which continues it")
     overrides = parse([f"tracker={name}", *texts])
     for override in overrides[1:]:
         if override.head != "tracker" or override.choice:

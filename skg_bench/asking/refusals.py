@@ -33,7 +33,7 @@ def check_response(response: "httpx.Response", address: str, model: str, key: st
             f"names, and whether its key may use curator.llm.model={model}"
         )
     if status in (402, 429):
-        raise UsageError(f"{address} wants to be paid first (HTTP {status}): {server_reason(response, key)}")
+        raise UsageError(f"{address} refuses for want of payment (HTTP {status}): {server_reason(response, key)}")
     if status == 404 or (status == 400 and "model_not_found" in response.text):
         raise UsageError(
             f"{address} has no model curator.llm.model={model} or no path {PATH} (HTTP {status}): "

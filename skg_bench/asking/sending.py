@@ -143,7 +143,7 @@ def _client(address: str) -> "httpx.AsyncClient":
     except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:
         raise UsageError(
             "the proxy or the certificates that the environment names (HTTPS_PROXY, SSL_CERT_FILE, ...) cannot be "
-            f"used: {error}"
+            f"used: {error}; correct these variables, or unset them"
         ) from error
 
 

@@ -23,7 +23,7 @@ class _Body:
     def __init__(self, response: Any, address: str) -> None:
         packing = response.headers.get("content-encoding", "identity").strip().lower()
         if packing not in ("", "identity", "gzip", "x-gzip"):
-            raise UsageError(f"{address} packs its answer as {packing[:40]!r}, which was not asked for; gzip is read")
+            raise UsageError(f"{address} compresses its answer as {packing[:40]!r}; valid is gzip, or no compression")
         self._address, self._received, self._length, self._parts = address, 0, 0, list[bytes]()
         self._unpack = zlib.decompressobj(_EITHER) if "gzip" in packing else None
 
@@ -36,13 +36,15 @@ class _Body:
         try:
             part = raw if self._unpack is None else self._unpack.decompress(raw, LARGEST_BODY - self._length + 1)
         except zlib.error as error:
-            raise UsageError(f"{self._address} packs its answer wrongly ({error})") from error
+            raise UsageError(
+                f"{self._address} sent gzip that is damaged ({error}); try again, or check the address"
+            ) from error
         self._length += len(part)
         self._parts.append(part)
         if max(self._received, self._length) > LARGEST_BODY:
             raise UsageError(
-                f"{self._address} answers with more than {LARGEST_BODY:,} bytes, and no more is read; is this the "
-                "address that you mean?"
+                f"{self._address} answers with more than {LARGEST_BODY:,} bytes, the most that is read; check "
+                "the address"
             )
 
     def whole(self, response: Response) -> Response:

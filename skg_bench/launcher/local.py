@@ -114,7 +114,9 @@ class _Part:
             file.seek(self.offset)
             data = file.read(self.size)
         if hashlib.sha256(data).digest() != self.digest:
-            raise UsageError(f"{self.path} was changed by something else; leave it alone, and run the command again")
+            raise UsageError(
+                f"{self.path} was changed by another program; let no program write there, and run the command again"
+            )
         return pickle.loads(data)  # noqa: S301  its hash is that of what was written
 
 
@@ -231,7 +233,7 @@ class _Crew(Generic[Result]):
             )
 
     def end(self, seconds: float) -> None:
-        """End all workers: by themselves within so many seconds, or else killed."""
+        """End all workers: those that do not end within these seconds are killed."""
         for worker in self.workers:
             worker.pipe.close()
             if not seconds:

@@ -50,7 +50,7 @@ class Endpoint:
         if self.key_from is not None and not _NAME.fullmatch(self.key_from):
             raise UsageError(  # the value is not shown, as it may be a key
                 "curator.llm.key_from must be the name of an environment variable, in capitals such as "
-                "OPENAI_API_KEY, or null; what is given is none. Never write a key itself there"
+                "OPENAI_API_KEY, or null; the value given is no such name. Never write a key itself there"
             )
         if not self.model:
             raise UsageError("curator.llm.model is empty; name a model of the server")

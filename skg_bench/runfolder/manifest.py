@@ -39,7 +39,9 @@ class Manifest(dict[str, Any]):
         self._file = file
 
     def __missing__(self, key: str) -> Any:
-        raise UsageError(f"{self._file} lacks {key!r}: it is no whole manifest of a run")
+        raise UsageError(
+            f"{self._file} lacks {key!r}, which every manifest has; its `skg-bench run` command writes it again"
+        )
 
 
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:

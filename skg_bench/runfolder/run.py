@@ -56,8 +56,8 @@ class Run:
         self.path = Path(path)
         if not (self.path / MANIFEST).is_file():
             raise UsageError(
-                f"{self.path} is no run directory: it has no {MANIFEST}; name the folder of a run. Where the manifest "
-                "was lost, run the same command again: it writes it again"
+                f"{self.path} is no run directory: it has no {MANIFEST}; name the folder of a run. If its manifest was "
+                "lost, its `skg-bench run` command writes it again"
             )
         check_links(self.path)
         if self.manifest.get("schema") != schema.SCHEMA_VERSION:
@@ -105,7 +105,9 @@ class Run:
         file = self.path / "summary.json"
         try:
             if not file.is_file() and not self.finished:
-                raise UsageError(f"{self.path} is not finished; the command that began it goes on with it")
+                raise UsageError(
+                    f"{self.path} is not finished; give its `skg-bench run` command again, which continues it"
+                )
             arms = json_file(self.table(file.name))["arms"]
             figures = shaped(Mapping[str, Mapping[str, Mapping[str, float | None]]], arms, "arms")
             rows = ((arm, m, figure) for arm, known in figures.items() for m, figure in known.items())

@@ -57,7 +57,9 @@ def load(store: Store, user: str, now: str) -> VersionedBook | None:
     try:
         return VersionedBook(loads(document, format_of(document), now), version)
     except UsageError as error:
-        raise UsageError(f"the document of user {user!r} is no skillbook that is read here: {error}") from error
+        raise UsageError(
+            f"the document of user {user!r} is no skillbook of ACE that this version reads: {error}"
+        ) from error
 
 
 def book_text(book: AceBook) -> str:
@@ -120,5 +122,7 @@ def _readable(book: AceBook, now: str) -> str:
     try:
         from_dict(to_dict(book), book.era, now)
     except UsageError as error:
-        raise UsageError(f"the skillbook with this batch could not be read again: {error}") from error
+        raise UsageError(
+            f"this batch would make a skillbook that breaks its format, so nothing is stored: {error}"
+        ) from error
     return book_text(book)

@@ -224,7 +224,7 @@ def test_compare_prints_each_arm_against_the_reference(tiny_run: skg_bench.Run) 
     assert "\nutility\n" in out
     assert "\nhit rate\n" not in out
     assert "never has no answer from memory" in out
-    assert "turns answered worse and better than by never" in out
+    assert "turns wrong where never is right (worse), or the reverse (better)" in out
     code, out, _ = call("compare", str(tiny_run.path), "--reference", "skg")
     assert "against skg" in out
     code, out, _ = call("compare", str(tiny_run.path), "--metric", "hit_rate", "--metric", "cost_usd")

@@ -55,9 +55,9 @@ BODIES: dict[str, tuple[Body, str]] = {
         lambda: iter([b"Content-Encoding: gzip\r\n" + OPEN, chunk(gzip.compress(b"{}")), *[chunk(bytes(2**20))] * 9]),
         "more than 8,388,608 bytes",
     ),
-    "packed twice": (packed(TWICE, b"gzip, gzip"), "packs its answer as 'gzip, gzip', which was not asked for"),
-    "packed as brotli": (packed(b"\x1b", b"br"), "packs its answer as 'br', which was not asked for; gzip is read"),
-    "no gzip": (packed(b"{}", b"gzip"), "packs its answer wrongly"),
+    "packed twice": (packed(TWICE, b"gzip, gzip"), "compresses its answer as 'gzip, gzip'; valid is gzip"),
+    "packed as brotli": (packed(b"\x1b", b"br"), "compresses its answer as 'br'; valid is gzip, or no compression"),
+    "no gzip": (packed(b"{}", b"gzip"), "sent gzip that is damaged"),
 }
 
 

@@ -202,7 +202,7 @@ def test_a_file_of_tasks_is_private_and_nothing_else_is_unpickled(tmp_path: Path
         assert [part.load() for part in parts] == ["one", "other"]
         file.write_bytes(file.read_bytes().replace(b"other", b"OTHER"))
         assert parts[0].load() == "one"
-        with pytest.raises(UsageError, match=r"work\..*\.tmp was changed by something else"):
+        with pytest.raises(UsageError, match=r"work\..*\.tmp was changed by another program"):
             parts[1].load()
     assert empty(tmp_path)
 

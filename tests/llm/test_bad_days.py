@@ -180,7 +180,7 @@ def test_forms_that_a_server_refuses_are_tried_once_and_the_schema_is_then_said_
     ("day", "words"),
     [
         ("401", r"refuses the key \(HTTP 401\); check the environment variable that curator.llm.key_from names"),
-        ("402", r"wants to be paid first \(HTTP 402\)"),
+        ("402", r"refuses for want of payment \(HTTP 402\)"),
         ("404", r"has no model curator.llm.model=gpt-4.1-mini or no path /chat/completions \(HTTP 404\)"),
         ("400", r"gives no chat completion for curator.llm.model=gpt-4.1-mini: HTTP 400; it begins: 'status 400"),
         ("redirect", r"redirects to http://elsewhere.invalid/v1, which is not followed: nothing was sent there"),

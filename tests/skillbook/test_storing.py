@@ -146,7 +146,9 @@ def test_a_skillbook_that_could_not_be_read_again_is_not_stored() -> None:
     seed(store, ["anna"])
     sources = [{"trace_uid": f"t{i}"} for i in range(AceLimits().sources)]
     learned(store, "rebase", {**tag(), "insight_source": sources})
-    with pytest.raises(UsageError, match=r"could not be read again: .*1,001 entries; at most 1,000 are taken"):
+    with pytest.raises(
+        UsageError, match=r"breaks its format, so nothing is stored: .*1,001 entries; at most 1,000 are taken"
+    ):
         update(store, "anna", batch({**tag(), "insight_source": {"trace_uid": "more"}}), key="more", now=NOW)
     assert helpful(store, "anna") == 1
 

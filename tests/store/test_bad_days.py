@@ -110,7 +110,9 @@ def test_a_store_without_a_file_is_refused(path: str) -> None:
 def test_a_document_of_another_schema_is_refused_and_stays(document: str, message: str) -> None:
     store = InMemory()
     store.swap("anna", 0, document, "k")
-    with pytest.raises(UsageError, match=rf"document of user 'anna' is no skillbook that is read here: .*{message}"):
+    with pytest.raises(
+        UsageError, match=rf"document of user 'anna' is no skillbook of ACE that this version reads: .*{message}"
+    ):
         update(store, "anna", batch(tag()), key="k", now=NOW)
     assert store.load("anna") == (document, 1)
 

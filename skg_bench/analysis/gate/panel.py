@@ -80,15 +80,21 @@ def panel(run: Run, arm: str) -> Panel:
     Raises UsageError for an unfinished run, an unknown arm, a run without anchors, and rows that are missing or torn.
     """
     if run.manifest.get("incomplete"):
-        raise UsageError(f"{run.path} is unfinished; the `skg-bench run` that began it goes on from there")
+        raise UsageError(f"{run.path} is unfinished; give its `skg-bench run` command again, which continues it")
     needs_truth(run, "a gate")
     if arm not in run.arms:
-        raise UsageError(f"{run.path} has no arm {arm!r}, which the baseline gates; it has {', '.join(run.arms)}")
+        raise UsageError(
+            f"{run.path} has no arm {arm!r}, which the baseline gates; it has {', '.join(run.arms)}. Gate a run of the "
+            "panel, such as skg-bench run experiment=gate profile=gate out=runs/gate"
+        )
     same_events([run], "a gate")
     requests = events(run)
     tally = tallies(run, arm, requests)[0]
     if not tally.judged:
-        raise UsageError(f"arm {arm!r} of {run.path} gave answers that nobody can judge: a gate needs to know of each")
+        raise UsageError(
+            f"arm {arm!r} of {run.path} gave answers of its own that the world cannot judge; gate an arm whose answers "
+            "the world can judge"
+        )
     never, oracle = _anchors(run, arm)
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
@@ -132,7 +138,7 @@ def _anchors(run: Run, arm: str) -> tuple[str, str]:
     if never is None or oracle is None:
         absent = [name for name, other in ((NEVER_ANCHOR, never), (ORACLE_ANCHOR, oracle)) if other is None]
         raise UsageError(
-            f"{run.path} has no anchor {' and no anchor '.join(absent)}, so that nobody knows what its arms are worth; "
+            f"{run.path} has no anchor {' and no anchor '.join(absent)}, which the gate compares its arms with; "
             f"run it with {' '.join(shlex.quote(f'+arms.{name}={ANCHORS[name]}') for name in absent)}"
         )
     table = run.turns(never, ["fallback_to_llm", "offer"])
@@ -244,7 +250,7 @@ def paired(base: Panel, new: Panel, name: str) -> None:
 
 
 def salt_of(source: Panel) -> int | None:
-    """The salt of the draws that a panel met (0: the public default); None: it is not told."""
+    """The salt of the draws of a panel (0: the public default); None: it is secret."""
     given = source.made["config"].get("salt", 0)
     if given == "draw" or "salt" in (source.made.get("data") or {}):
         return None

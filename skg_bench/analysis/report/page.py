@@ -212,8 +212,8 @@ def _undrawn(all_looks: Sequence[Look], reference: str | None) -> Markup | None:
     if not arms:
         return None
     named = ", ".join(f"{code(look.arm)} ({', '.join(look.overrides)})" for look in arms)
-    did = f"did on every turn what {code(str(reference))} did"
-    return marked(f"Left out of the figures, as {'it' if len(arms) == 1 else 'they'} {did}: {named}.")
+    same = f"identical to {code(str(reference))} on every turn"
+    return marked(f"Left out of the figures, being {same}: {named}.")
 
 
 def _presets(all_looks: Sequence[Look], main_arms: Sequence[str]) -> list[Preset]:

@@ -15,10 +15,10 @@ from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 
-DOTTED = " Dotted: what could be, see Glossary."
+DOTTED = " Dotted: the ceiling, see Glossary."
 WEEKLY = (
     ("utility_difference", "Utility beyond {reference}",
-     "What a request is worth more than with {reference}, same users and requests."),
+     "Gain of a request over {reference}, same users and requests."),
     ("hit_rate", "Answered from memory", f"Share of requests.{DOTTED}"),
     ("other_intent", "For another intent, per hit",
      "Share of the answers from memory that had been given to another intent."),

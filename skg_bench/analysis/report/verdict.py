@@ -226,7 +226,7 @@ def _why_open(summary: Summary, gap: DifferenceFigure) -> str:
     if gap.verdict == "depends on the interval":
         return " Its intervals disagree."
     if gap.p_holm is None or gap.mde_new is None:
-        return " One user says nothing about others."
+        return " A single user shows nothing about other users."
     if gap.p_new is not None and gap.p_new < ALPHA:
         return " It does not hold once corrected for the number of arms."
     return f" A run of this size detects {_detectable(gap)}; {_larger(summary)} detects less."

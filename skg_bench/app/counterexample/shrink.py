@@ -125,7 +125,7 @@ def _flip(
             first = int(np.flatnonzero(fits)[np.argmin(when[fits])])
             return (int(who[first]), int(when[first])), flipped.reason(first)
     where = " and ".join(f"{k} {v}" for k, v in (("user", user), ("turn", turn)) if v is not None)
-    both = "are right and wrong at the same turns: no event tells them apart; choose another"
+    both = "are right at the same turns, so no event shows a difference; choose another"
     if where:
         raise UsageError(f"at {where}, {arm} and {reference} do not differ in whether they are right; choose another")
     raise UsageError(f"in {run.path}, {arm} and {reference} {both} arm or reference")

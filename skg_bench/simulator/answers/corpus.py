@@ -127,7 +127,7 @@ def _read(file: Path) -> list[dict[str, Any]]:
     document = yaml_of(file)
     rows = document.get("intents") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not rows:
-        raise UsageError(f"{file} has no list `intents`")
+        raise UsageError(f"{file} has no list `intents`; write one as in data/corpus/intents")
     for row in rows:
         _check(row, file)
     return rows

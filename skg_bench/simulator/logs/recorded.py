@@ -1,4 +1,4 @@
-"""A log of real turns, replayed: users bring what they brought, and what the log cannot say stays unknown.
+"""A log of real turns, replayed: users send their logged messages, and values that the log lacks stay unknown.
 
 An answer is *that of the log* where the LLM answers what it answered then, or a skill returns the very same text; then
 the log's rating counts too. One to another intent is taken to be wrong. All else is unknown and rated by nobody.
@@ -326,7 +326,7 @@ class Recorded:
         log = self._log
         if len(users) and int(users.max()) >= len(log.users):
             raise UsageError(
-                f"the log has {len(log.users)} users, and more were asked for: lower users, and have no pool or donors"
+                f"the log has {len(log.users)} users, fewer than the run needs; lower users, without pools and donors"
             )
         first, last = log.start[users], log.start[users.astype(np.int64) + 1]
         return np.array(

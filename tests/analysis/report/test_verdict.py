@@ -95,7 +95,7 @@ def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
         ({"mean": 0.008, "mde_new": 0.01, "p_new": 0.03}, "It does not hold once corrected for the number of arms."),
         ({"verdict": "withheld"}, "The requests have too few effective intents: an interval takes 4."),
         ({"verdict": "depends on the interval"}, "Its intervals disagree."),
-        ({"mean": 0.0, "p_holm": None, "low_new": None}, "One user says nothing about others."),
+        ({"mean": 0.0, "p_holm": None, "low_new": None}, "A single user shows nothing about other users."),
         ({"verdict": "not testable here"}, "It is not testable here: the corpus was used up."),
     ],
 )

@@ -142,7 +142,7 @@ def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Pa
         (["--arm", "lwo"], "has no arm 'lwo'; did you mean 'low'?"),
         (
             ["--arm", "skg"],
-            "skg and skg are right and wrong at the same turns: no event tells them apart",
+            "skg and skg are right at the same turns, so no event shows a difference",
         ),
         (["--arm", "low", "--user", "77"], "at user 77, low and skg do not differ"),
         (["--arm", "low", "--user", "1", "--turn", "0"], "at user 1 and turn 0, low and skg do not differ"),
