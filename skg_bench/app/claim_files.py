@@ -148,8 +148,8 @@ def reduced_findings(recipe: FindingRecipe) -> str:
         for command in commands:
             _carry_out(command)
         written = Path(shlex.split(commands[-1])[-1]) / "claims"
-        (found,) = files(written)
-    return digest_of(found)
+        (findings,) = files(written)
+    return digest_of(findings)
 
 
 def decisions(folder: Path) -> str:

@@ -79,9 +79,9 @@ def evaluate(
     alone = ["workers=1"] if chosen.startswith('assistant.target="__main__') else []
     run = api.run([*words, *alone, *overrides], progress)
     summary = read_summary(run)
-    told = [sentence for arm, sentence in verdict.arm_sentences(summary) if arm in (name, *more)]
-    sentences = [*outside_sentences(run, _REFERENCE), *told, *verdict.finding_sentences(summary, name)]
-    return Evaluation(run, name, [sentence.text for sentence in [*sentences, *verdict.cautions(summary)]])
+    of_arms = [sentence for arm, sentence in verdict.arm_sentences(summary) if arm in (name, *more)]
+    lines = [*outside_sentences(run, _REFERENCE), *of_arms, *verdict.finding_sentences(summary, name)]
+    return Evaluation(run, name, [sentence.text for sentence in [*lines, *verdict.cautions(summary)]])
 
 
 def _deepened(mine: Sequence[str], texts: Sequence[str]) -> list[str]:

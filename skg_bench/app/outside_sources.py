@@ -25,14 +25,14 @@ def outside_digests(arms: Sequence[Arm]) -> Mapping[str, str]:
 def outside_packages(arms: Sequence[Arm]) -> dict[str, dict[str, str | None]]:
     """Version, commit and hash of uncommitted changes of what the classes lie in, by name; null: git knows none."""
     declared = {package.name for package in packages()}
-    found = dict[str, dict[str, str | None]]()
+    commits = dict[str, dict[str, str | None]]()
     for _, sources in _sources(arms):
         for source in sources:
             root = source.root()
             name = source.kind().__module__.partition(".")[0] if source.file is None else root and root.name
             if root is not None and name and name not in declared:
-                found[name] = package_state(Package(name, root, CONF, _version(name)))
-    return found
+                commits[name] = package_state(Package(name, root, CONF, _version(name)))
+    return commits
 
 
 def _sources(arms: Sequence[Arm]) -> Iterator[tuple[str, list[ClassSource]]]:

@@ -76,14 +76,14 @@ def _turns(setting: Setting, arm: Arm, users: I32, progress: Ticks = lambda _: N
 _SHOWN = ("serving", "source_turn", "answer_correct", "cost_usd", "user_satisfaction")
 
 
-def _difference(one: pa.Table, other: pa.Table) -> str | None:
+def _difference(first: pa.Table, other: pa.Table) -> str | None:
     """First row that differs, in words; None: none does."""
     order = [("user", "ascending"), ("turn", "ascending")]
-    one, other = one.sort_by(order).select(_COLUMNS), other.sort_by(order).select(_COLUMNS)
-    for mine, theirs in zip(one.to_pylist(), other.to_pylist(), strict=True):
+    first, other = first.sort_by(order).select(_COLUMNS), other.sort_by(order).select(_COLUMNS)
+    for mine, theirs in zip(first.to_pylist(), other.to_pylist(), strict=True):
         if mine != theirs:
-            told = [f"{key} {mine[key]}, then {theirs[key]}" for key in _SHOWN if mine[key] != theirs[key]]
-            return f"user {mine['user']}, turn {mine['turn']}, {mine['message']!r}: {'; '.join(told)}"
+            pairs = [f"{key} {mine[key]}, then {theirs[key]}" for key in _SHOWN if mine[key] != theirs[key]]
+            return f"user {mine['user']}, turn {mine['turn']}, {mine['message']!r}: {'; '.join(pairs)}"
     return None
 
 

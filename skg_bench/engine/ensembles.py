@@ -61,14 +61,14 @@ _CASES: Mapping[type, Sequence[str]] = {
 """Columns of each case of a reply."""
 
 
-def _check_words(words: Any, asked: Any, n: int, where: str) -> None:
+def _check_words(words: Any, prompts: Any, n: int, where: str) -> None:
     """Raises UsageError for replies in words that are none, and for prompts that are none."""
-    for name, given, valid in (("words", words, (n,)), ("asked", asked, (0, n))):
+    for name, given, valid in (("words", words, (n,)), ("asked", prompts, (0, n))):
         if not isinstance(given, list | tuple) or len(given) not in valid:
             raise UsageError(f"{where}: InWords.{name} is a {type(given).__qualname__}; valid is a list of {n}")
-    for row, said in enumerate(words):
-        if said is not None and type(said) is not str:
-            raise RowError(row, f"InWords.words holds a {type(said).__qualname__}; valid are texts, and None")
+    for row, text in enumerate(words):
+        if text is not None and type(text) is not str:
+            raise RowError(row, f"InWords.words holds a {type(text).__qualname__}; valid are texts, and None")
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class Alone:
             valid = ", ".join(case.__name__ for case in _CASES)
             raise UsageError(f"{where}: Reply.case is a {kind.__qualname__}; valid are {valid} (core/assistant.py)")
         match reply.case:
-            case InWords(words, asked=asked):
-                _check_words(words, asked, n, where)
+            case InWords(words, asked=prompts):
+                _check_words(words, prompts, n, where)
         columns = {f"Reply.{name}": getattr(reply, name) for name in ("how", "answer")}
         columns |= {f"{kind.__name__}.{name}": getattr(reply.case, name) for name in _CASES[kind]}
         for name, column in columns.items():

@@ -108,13 +108,13 @@ def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTr
     """
     n, event = len(query.text), query.event.tolist()
     worded = np.array([words is not None for words in case.words], np.bool_)
-    last, found = np.zeros(n, np.uint64), np.zeros(n, np.bool_)
+    last, referred = np.zeros(n, np.uint64), np.zeros(n, np.bool_)
     for row, words in enumerate(case.words if answers else ()):
         if words is not None and (inside := references(words)):
-            last[row], found[row] = inside[-1], True
+            last[row], referred[row] = inside[-1], True
     calls, recalled = _calls(case.asked, query.store.texts.read(query.text), event, keys, given)
     made = calls.made(n)
-    fresh = found & (last == query.event)
+    fresh = referred & (last == query.event)
     if (unasked := fresh & ~made).any():
         raise RowError(
             int(unasked.argmax()),
@@ -123,12 +123,12 @@ def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTr
             "a class or a module that was played before, gives such words too",
         )
     handle = _handles(keys, last, given)
-    own = found & ~fresh & (handle >= 0)
+    earlier = referred & ~fresh & (handle >= 0)
     fallback, prompt = _model(recalled, n, truth)
-    how = np.where(fresh, fallback, np.where(own, STORED, np.where(found, LEAKED, FALLBACK))).astype(np.int32)
-    answer = np.where(fresh, prompt, np.where(own, handle, -1)).astype(np.int32)
-    source = np.where(own, given[np.arange(n), np.where(own, handle, 0)], -1).astype(np.int32)
-    return Spoken(worded, how, answer, worded & ~found, source, (fallback, prompt), answers & made & ~fresh, calls)
+    how = np.where(fresh, fallback, np.where(earlier, STORED, np.where(referred, LEAKED, FALLBACK))).astype(np.int32)
+    answer = np.where(fresh, prompt, np.where(earlier, handle, -1)).astype(np.int32)
+    source = np.where(earlier, given[np.arange(n), np.where(earlier, handle, 0)], -1).astype(np.int32)
+    return Spoken(worded, how, answer, worded & ~referred, source, (fallback, prompt), answers & made & ~fresh, calls)
 
 
 def said_words(query: Message, keys: U64, answer: I32, reply: Reply) -> list[str]:
@@ -149,12 +149,12 @@ def said_words(query: Message, keys: U64, answer: I32, reply: Reply) -> list[str
 
 
 def _calls(
-    asked: Sequence[Sequence[str]], messages: Sequence[str], event: Sequence[int], keys: U64, given: I32
+    prompts_by_user: Sequence[Sequence[str]], messages: Sequence[str], event: Sequence[int], keys: U64, given: I32
 ) -> tuple[Calls, Sequence[tuple[int, I32]]]:
     """Calls of the model; and rows in whose prompts other answers stand, each with their handles (-1: of nobody's)."""
     row, length, recalls = list[int](), list[int](), list[bool]()
     recalled = dict[int, list[int]]()
-    for user, prompts in enumerate(asked):
+    for user, prompts in enumerate(prompts_by_user):
         for prompt in prompts:
             inside = [key for key in references(prompt) if key != event[user]]
             row.append(user)
@@ -162,9 +162,10 @@ def _calls(
             recalls.append(bool(inside))
             if inside:
                 recalled.setdefault(user, []).extend(inside)
-    of = [(user, np.array(inside, np.uint64)) for user, inside in recalled.items()]
+    keys_by_user = [(user, np.array(inside, np.uint64)) for user, inside in recalled.items()]
     handles = [
-        (user, _handles(np.full(len(k), keys[user]), k, np.repeat(given[user : user + 1], len(k), 0))) for user, k in of
+        (user, _handles(np.full(len(k), keys[user]), k, np.repeat(given[user : user + 1], len(k), 0)))
+        for user, k in keys_by_user
     ]
     return Calls(np.array(row, np.int64), np.array(length, np.int32), np.array(recalls, np.bool_)), handles
 

@@ -247,8 +247,8 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     parts = words, compared, says, own_cost = reply_parts(reply)
     _check_reply(scene, state, turn, reply, parts)
     llm = state.arm.llm
-    said = None if words is None else _spoken(scene, state, turn, words)
-    how, known = (reply.how, reply.answer) if said is None else said.served(reply)
+    spoken_words = None if words is None else _spoken(scene, state, turn, words)
+    how, known = (reply.how, reply.answer) if spoken_words is None else spoken_words.served(reply)
     compared = np.full(len(how), -1, np.int32) if compared is None else compared
     sayings = UNREAD if scene.reading is None else _sayings(scene.reading, state, how, says)
 
@@ -256,16 +256,16 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
         return Served(how, answer, ability, if_misled, compared, sayings)
 
-    if said is not None and (beside := said.beside(reply)) is not None:
+    if spoken_words is not None and (beside := spoken_words.beside(reply)) is not None:
         state.users, minted = scene.world.respond(state.users, turn.event, served(*beside), turn.draws)
-        _mint(state, turn, np.where(said.unsaid, minted.answer, -1))
+        _mint(state, turn, np.where(spoken_words.unsaid, minted.answer, -1))
     now = served(how, known)
-    now = now if said is None else said.to_world(now, reads=scene.reading is not None)
+    now = now if spoken_words is None else spoken_words.to_world(now, reads=scene.reading is not None)
     state.users, response = scene.world.respond(state.users, turn.event, now, turn.draws)
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
-    if said is not None:
-        response = said.judged(response)
+    if spoken_words is not None:
+        response = spoken_words.judged(response)
     feedback, paid = scene.comparison.judged(response.feedback, turn.draws.event)
     if paid is not None:
         response = replace(response, feedback=feedback)
@@ -274,12 +274,12 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     with naming(llm):
         check_spent(called, turn.rows)
     response, reply, how, cost = as_served(reply, how, called, response, state.arm.hit_latency_ms)
-    if said is not None:
-        cost = said.cost(cost, llm, turn.draws, state.arm.hit_latency_ms)
+    if spoken_words is not None:
+        cost = spoken_words.cost(cost, llm, turn.draws, state.arm.hit_latency_ms)
     if paid is not None:
         cost = replace(cost, cost_usd=cost.cost_usd + paid)
     _mint(state, turn, response.answer)
-    return Answered(reply, said, how, cost if own_cost is FREE else total(cost, own_cost), response, columns)
+    return Answered(reply, spoken_words, how, cost if own_cost is FREE else total(cost, own_cost), response, columns)
 
 
 def _mint(state: CohortState, turn: Turn, answer: I32) -> None:
@@ -313,7 +313,7 @@ def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply, par
         if scene.reading is None:
             serves = reply.how != FALLBACK
             if words is not None:
-                serves &= np.array([said is None for said in words.words], np.bool_)
+                serves &= np.array([text is None for text in words.words], np.bool_)
             if says is not None:  # what says something may be served without an answer
                 serves &= (reply.answer >= 0) | (says == 0)
             check_given(state.given, "answer", reply.answer, serves)

@@ -57,11 +57,11 @@ def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Itera
     worst, best = (_supposed(run, arm, reference, right) for right in (False, True))
     ends = "; ".join(f"if all of them were {word}: {_size(row)}" for word, row in (("right", best), ("wrong", worst)))
     verdicts = {worst.difference.verdict, best.difference.verdict}
-    said = f"The verdict depends on them: {best.difference.verdict}, or {worst.difference.verdict}"
+    sentence = f"The verdict depends on them: {best.difference.verdict}, or {worst.difference.verdict}"
     tone: Tone = "open"
     if len(verdicts) == 1:
-        said, tone = f"Either way: {best.difference.verdict}", _TONES.get(best.difference.verdict, "open")
-    yield Sentence(f"{about} Utility against {code(reference)}, {ends}. {said}.", tone)
+        sentence, tone = f"Either way: {best.difference.verdict}", _TONES.get(best.difference.verdict, "open")
+    yield Sentence(f"{about} Utility against {code(reference)}, {ends}. {sentence}.", tone)
 
 
 _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad"}

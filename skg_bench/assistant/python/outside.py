@@ -58,8 +58,8 @@ class Methods:
         if not has["answer"]:
             raise UsageError(f"{name} has no method answer; valid is answer(self, user, time, message, model) -> str")
         if has["save"] != has["load"]:
-            one, other = ("save", "load") if has["save"] else ("load", "save")
-            raise UsageError(f"{name} has {one} and no {other}; write both, or none")
+            present, other = ("save", "load") if has["save"] else ("load", "save")
+            raise UsageError(f"{name} has {present} and no {other}; write both, or none")
         for method in ("feedback", "save", "load"):
             if has[method] and iscoroutinefunction(getattr(made, method)):
                 raise UsageError(f"{name}.{method} is async; only answer may be")
@@ -108,16 +108,16 @@ class Outside:
             return state
         match seen.reply.case:
             case InWords(words):
-                for said, mine in zip(state.said, words, strict=False):
-                    said[seen.message.turn] = mine or ""
+                for past, mine in zip(state.said, words, strict=False):
+                    past[seen.message.turn] = mine or ""
         levels = _levels(seen.message.domain)
         for row, turn, kind, value in zip(
             feedback.row.tolist(), feedback.turn.tolist(), feedback.kind.tolist(), feedback.value.tolist(), strict=True
         ):
             if turn in state.said[row]:
                 name, values = levels[kind]
-                told, about = state.made[row].feedback, state.said[row][turn]
-                self._called(row, "feedback", lambda: told(state.who[row], about, name, values[value]))  # noqa: B023
+                hear, about = state.made[row].feedback, state.said[row][turn]
+                self._called(row, "feedback", lambda: hear(state.who[row], about, name, values[value]))  # noqa: B023
         return state
 
     # ------------------------------------------------------------------------------------------------- memory
