@@ -272,7 +272,7 @@ def a_finding() -> Files:
         "verdict": "reproduced", "words": "It is so.", "assay": None, "by_seed": [0.5], "own": None, "where": "",
         "command": "make demo", "commit": "abc", "users": 100, "weeks": 26, "seeds": [0, 1],
     }  # fmt: skip
-    made = {"sources": [], "analysis": "a", "decisions": "b", "surroundings": "c"}
+    made = {"sources": [], "analysis": "a", "decisions": "b", "reduced": "", "surroundings": "c"}
     return {"experiment.json": text({"made": made, "findings": [row]})}
 
 

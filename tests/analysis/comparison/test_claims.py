@@ -43,7 +43,7 @@ def test_findings_come_back_as_they_were_written(tmp_path: Path) -> None:
     write_findings(tmp_path, "two", [FOUND])
     assert findings_by_id(tmp_path) == {"K24": [("one", FOUND), ("one", worded), ("two", FOUND)]}
     content = json.loads((tmp_path / "two.json").read_text("utf-8"))
-    assert set(content["made"]) == {"sources", "analysis", "decisions", "surroundings"}
+    assert set(content["made"]) == {"sources", "analysis", "decisions", "reduced", "surroundings"}
     assert set(content["findings"][0]) == {
         "id", "claimed", "measured", "verdict", "words", "assay", "by_seed", "own", "where", "command", "commit",
         "users", "weeks", "seeds",
