@@ -46,6 +46,7 @@ def test_the_pages_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
     assert set(example()) == {
         "mine/freshness.py", "mine/conf/reranker/freshness.yaml", "pyproject.toml", "mine/echo.py",
         "mine/conf/assistant/echo.yaml", "mine/errands.py", "mine/errands.toml", "mine/conf/simulator/errands.yaml",
+        "mine/conf/signs/doorstep.yaml", "mine/conf/experiment/errands.yaml",
     }  # fmt: skip
     code, out, _ = call("list", "reranker")
     assert code == 0

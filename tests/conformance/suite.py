@@ -50,10 +50,12 @@ APART = {
 SKIPPED = {
     "embedder=jina": "needs a download of 1.1 GB, whose code is to be read first",
     "assistant=python": "plays a class that a user names: tests/assistant",
+    "assistant=endpoint": "asks a system that a user names: tests/assistant/endpoint",
 }
 SERVED = {  # they need a server: tests/llm
     "llm=endpoint": "asks a server",
     "assistant=python": "plays a class that the command names",
+    "assistant=endpoint": "asks a system that the command names",
     "llm=budgeted": "asks a server",
     "llm=recorded": "asks a server",
 }

@@ -99,7 +99,12 @@ def test_the_pages_components_are_found_in_their_package_and_keep_to_it_too(
     for name, text in example().items():
         write(tmp_path / "site" / name, text)
     with joined(tmp_path / "site", "mine", monkeypatch) as cases:
-        assert [str(case) for case in cases] == ["assistant=echo", "reranker=freshness", "simulator=errands"]
+        assert [str(case) for case in cases] == [
+            "assistant=echo",
+            "reranker=freshness",
+            "signs=doorstep",
+            "simulator=errands",
+        ]
         for case in cases:
             assert suite.failures(case, tmp_path / "runs" / case.seam) == []
 

@@ -86,6 +86,7 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
     assert {name for name in vars(WrittenTexts) if not name.startswith("_")} == {
         "add",
         "read",
+        "embed",
         "contents",
         "recorded",
         "redacts",

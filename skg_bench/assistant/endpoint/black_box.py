@@ -37,6 +37,8 @@ class BlackBox:
     port: int | None
     key_from: str | None
     sees_truth: ClassVar[bool] = False
+    controls: ClassVar[bool] = False  # its memory is its own: what it mixes up between users is logged as leaked
+    name: ClassVar[str] = "the system of assistant=endpoint"
     reaches: ClassVar[Reaches] = {
         "url": Reach(("network",)),
         "command": Reach(("code",)),
@@ -52,13 +54,8 @@ class BlackBox:
     beside: ClassVar[tuple[str, ...]] = ("at_once", "seconds", "starts", "port", "key_from")
 
     def __post_init__(self) -> None:
-        if (self.url is None) == (self.command is None):
-            given = "neither" if self.url is None else "both"
-            raise UsageError(
-                f"assistant=endpoint was given {given} of url and command; give one: assistant.url="
-                "http://127.0.0.1:4000 of a system that runs, or assistant.command=[...] of one that is started for "
-                "each arm"
-            )
+        if self.url is not None and self.command is not None:
+            raise _none_to_ask("both")
         self._check_place()
         if self.shares not in ("user",):
             raise UsageError(f"assistant.shares={self.shares!r} must be user: a memory of their own for each user")
@@ -99,6 +96,8 @@ class BlackBox:
 
     @cached_property
     def _settings(self) -> BoxSettings:
+        if self.url is None and self.command is None:
+            raise _none_to_ask("neither")
         start = None if self.command is None else Start(self.command, self.files, self.ready, self.starts)
         return BoxSettings(
             self.url,
@@ -146,6 +145,13 @@ class BlackBox:
     def loaded(self, data: Any, n: int) -> Objects:
         """Never called, as nothing is saved."""
         raise NotImplementedError
+
+
+def _none_to_ask(given: str) -> UsageError:
+    return UsageError(
+        f"assistant=endpoint was given {given} of url and command; give one: assistant.url=http://127.0.0.1:4000 of a "
+        "system that runs, or assistant.command=[...] of one that is started for each arm"
+    )
 
 
 @dataclass(frozen=True)
