@@ -133,7 +133,8 @@ REACHLESS = {  # texts that reach nothing, each looked at by a person
     "SentenceTransformer.task", "Endpoint.model", "Labelled.subset", "Labelled.split", "Labelled.text",
     "Labelled.label", "Labelled.one_offs", "Recorded.subset", "Recorded.split", "Recorded.columns",
     "Recorded.encoding", "Recorded.separator", "Recorded.decimal", "Recorded.latency_unit", "Recorded.zone",
-    "Recorded.rated_ok", "Recorded.rated_partial", "Recorded.rated_miss",
+    "Recorded.rated_ok", "Recorded.rated_partial", "Recorded.rated_miss", "Python.shares", "BlackBox.shares",
+    "BlackBox.ready", "BlackBox.body", "BlackBox.frozen", "BlackBox.time",
 }  # fmt: skip
 LIKE = re.compile(
     r"path|file|folder|dir(_|$)|address|ur[il]$|host|port$|(^|_)key|variable|environment|prompts|table|corpus|trust|"
@@ -365,7 +366,13 @@ TRUSTING = {
     "claim_inputs.py", "commands.py", "corpus_check.py", "launch.py", "log_check.py", "run_trackers.py", "stored.py",
     "study.py", "trust.py",
 }  # fmt: skip
-RESOLVING = {"building.py", "parameters.py", "targets.py", "trust.py"}
+RESOLVING = {
+    "building.py",
+    "parameters.py",
+    "source.py",
+    "targets.py",
+    "trust.py",
+}  # source: of a class that `target` names
 
 
 def names(file: Path) -> set[str]:

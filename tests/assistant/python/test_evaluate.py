@@ -41,6 +41,11 @@ if __name__ == "__main__":
 """
 
 
+def finished(folder: Path) -> list[Path]:
+    """Folders of runs that have their tables."""
+    return [file.parent for file in (folder / "runs").glob("*/summary.json")]
+
+
 def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Path) -> None:
     file = tmp_path / "notebook.py"
     file.write_text(NOTEBOOK, "utf-8")
@@ -49,11 +54,11 @@ def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Pat
     assert "ExactCache serves its users" in said or "Not shown that ExactCache" in said
     assert "ExactCache learned after turn 60 (against frozen)" in said
     assert "refused: __main__:ExactCache is a class of a notebook or script" in said
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = finished(tmp_path)
     before = skg_bench.Run(folder).manifest["data"]["source.ExactCache"]
     file.write_text(NOTEBOOK.replace("As I said", "As I told you"), "utf-8")
     subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
-    texts = {skg_bench.Run(each).manifest["data"]["source.ExactCache"] for each in (tmp_path / "runs").iterdir()}
+    texts = {skg_bench.Run(each).manifest["data"]["source.ExactCache"] for each in finished(tmp_path)}
     assert len(texts) == 2
     assert before in texts
 
