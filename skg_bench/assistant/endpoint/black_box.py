@@ -143,8 +143,8 @@ class BlackBox:
         """Saves nothing: only the system knows what it remembers, so users that are at work begin anew."""
 
     def loaded(self, data: Any, n: int) -> Objects:
-        """Never called, as nothing is saved."""
-        raise NotImplementedError
+        """Raises ValueError: nothing was saved, so that users of a checkpoint that says otherwise begin anew."""
+        raise ValueError("a system of somebody else has no memory that could be saved")
 
 
 def _none_to_ask(given: str) -> UsageError:
@@ -157,7 +157,7 @@ def _none_to_ask(given: str) -> UsageError:
 @dataclass(frozen=True)
 class _Source:
     lease: Lease
-    name: str = "the system of assistant=endpoint"
+    name: str = BlackBox.name
 
     def made(self) -> BoxUser:
         """Object of a user."""

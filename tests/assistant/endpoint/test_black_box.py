@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import skg_bench
-from skg_bench.app.compose import compose
-from skg_bench.app.trust import FromFile, admitted
+from skg_bench.app.building import build
+from skg_bench.app.compose import compose, composer
+from skg_bench.app.overrides import parse
+from skg_bench.app.trust import COMMAND_LINE, FromFile, admitted
 from skg_bench.core.errors import UsageError
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.runfolder.run import Run
@@ -250,3 +252,10 @@ def test_a_file_of_somebody_else_starts_nothing_and_sends_nothing(change: list[s
     node = compose([*WORLD, table(never=NEVER, mine=change)]).arms["mine"]["assistant"]
     with pytest.raises(UsageError, match=words):
         admitted(FromFile("case.json", trusted=False), [("assistant", "assistant", node)])
+
+
+def test_a_checkpoint_with_a_memory_that_no_system_saved_is_none() -> None:
+    """`Keeper.resumed` takes a ValueError for a bad checkpoint, whose users begin anew."""
+    box = build("assistant", composer().root(parse(["assistant=endpoint"]))["assistant"], COMMAND_LINE)
+    with pytest.raises(ValueError, match="no memory that could be saved"):
+        box.loaded({}, 1)
