@@ -42,7 +42,7 @@ class OpenCall:
 
 
 class Gateway:
-    """Serves from `open` to `close` on the event loop of who opens it."""
+    """Serves from `listen` to `close` on the event loop of who began it."""
 
     def __init__(self, embed: EmbedTexts, key: str | None = None) -> None:
         self.key = f"sk-{secrets.token_hex(24)}" if key is None else key
@@ -53,10 +53,10 @@ class Gateway:
         self._open: list[OpenCall] = []
         self._by_words: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def open(self, port: int = 0) -> None:
+    async def listen(self, port: int = 0) -> None:
         """Begin to listen; 0: on a free port. Raises UsageError where the port cannot be had."""
         try:
-            number = await self._server.open(port)
+            number = await self._server.listen(port)
         except OSError as error:
             raise UsageError(
                 f"the gateway cannot listen on {LOOPBACK}:{port} ({error}); name a port that is free, or null for any"

@@ -44,13 +44,13 @@ Handler = Callable[[HttpRequest], Awaitable[HttpReply]]
 
 
 class LocalServer:
-    """Serves on a port of 127.0.0.1 from `open` to `close`, on the event loop of who opens it."""
+    """Serves on a port of 127.0.0.1 from `listen` to `close`, on the event loop of who opens it."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler, self._peers = handler, set[_Peer]()
         self._server: asyncio.Server | None = None
 
-    async def open(self, port: int = 0) -> int:
+    async def listen(self, port: int = 0) -> int:
         """Begin to listen; 0: on a free port. Returns the port. Raises OSError where it cannot be had."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Peer(self._handler, self._peers), LOOPBACK, port, backlog=1024)

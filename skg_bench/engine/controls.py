@@ -4,7 +4,7 @@ A few users are played before the run: all together, once more, and each of them
 lies elsewhere (a class, a module, a file, a server) then makes other rows, and so does a clock or a random number.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -26,15 +26,25 @@ _USERS, _TURNS = 3, 200  # who are played, and how many turns each at most
 Ticks = Callable[[int], None]
 
 
-def check_controls(setting: Setting, arm: Arm, people: int, progress: Ticks) -> None:
-    """Play a few of the `people` of a run under an arm whose assistant wants controls.
+def check_controls(setting: Callable[[], Setting], arms: Sequence[Arm], people: int, progress: Ticks) -> None:
+    """Play a few of the `people` of a run under each arm whose assistant wants controls. `setting` is made only where
+    there is such an arm.
 
     Raises UsageError where rows differ, with the first that does.
     """
-    if not any(isinstance(phase.assistant, Keeping) and phase.assistant.controls for phase in arm.phases):
-        return
-    users = np.arange(min(people, _USERS), dtype=np.int32)
-    _check_passed_on(setting, arm, users)
+    if wanting := [arm for arm in arms if any(map(_wants_controls, arm.phases))]:
+        made, users = setting(), np.arange(min(people, _USERS), dtype=np.int32)
+        for arm in wanting:
+            _check_passed_on(made, arm, users)
+            _check_memory(made, arm, users, progress)
+
+
+def _wants_controls(arm: Arm) -> bool:
+    return isinstance(arm.assistant, Keeping) and arm.assistant.controls
+
+
+def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> None:
+    """Raises UsageError where what users are answered depends on an earlier play, or on who else is there."""
     together = _turns(setting, arm, users, progress)
     try:
         again = _turns(setting, arm, users, progress)

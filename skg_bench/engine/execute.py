@@ -77,8 +77,7 @@ def execute(
         top_k = max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms)
         job = Job(plan, out, run, top_k, vectors, table)
         if done < total:
-            for arm in plan.arms:
-                check_controls(job.setting(), arm, plan.users, lambda _: progress(whole.done, total))
+            check_controls(job.setting, plan.arms, plan.users, lambda _: progress(whole.done, total))
         for wave in waves(counts, mine):
             todo = tasks_left(plan, counts, replace(existing, mine=wave), cohort)
             if todo.tasks:

@@ -37,7 +37,7 @@ def body(words: str, **more: Any) -> bytes:
 def with_gateway(use: Callable[[Gateway, LocalClient, dict[str, str]], Awaitable[Any]]) -> Any:
     async def go() -> Any:
         gateway = Gateway(embed)
-        await gateway.open()
+        await gateway.listen()
         client = LocalClient(gateway.address)
         try:
             return await use(gateway, client, {"Authorization": f"Bearer {gateway.key}"})
@@ -248,10 +248,10 @@ def test_half_a_response_and_none_are_told(sends: bytes, why: str) -> None:
 def test_a_port_that_is_taken_is_named() -> None:
     async def go() -> None:
         first, second = Gateway(embed), Gateway(embed)
-        await first.open()
+        await first.listen()
         port = int(first.address.split(":")[2].split("/")[0])
         with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1:{port}"):
-            await second.open(port)
+            await second.listen(port)
         first.close()
 
     asyncio.run(go())
@@ -277,7 +277,7 @@ def test_what_is_no_http_or_too_long_is_refused_and_the_server_goes_on() -> None
 
     async def go() -> None:
         server = LocalServer(handler)
-        port = await server.open()
+        port = await server.listen()
         assert (await raw(port, b"nonsense\r\n\r\n")).startswith(b"HTTP/1.1 400")
         assert (await raw(port, b"GET / HTTP/1.1\r\nA: " + b"x" * 10**6)).startswith(b"HTTP/1.1 431")
         long = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9_000_000

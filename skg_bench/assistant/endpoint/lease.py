@@ -160,7 +160,7 @@ class Lease:
     async def _start(self) -> tuple[Gateway, LocalClient]:
         parts, address = self._parts, self.settings.url
         gateway = parts.gateway = Gateway(parts.embed, _key(self.settings.key_from))
-        await gateway.open(self.settings.port)
+        await gateway.listen(self.settings.port)
         if (start := self.settings.start) is not None:
             parts.system = ServedSystem.start(start, gateway.address, gateway.key)
             await parts.system.until_ready(start)

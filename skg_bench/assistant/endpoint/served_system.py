@@ -17,6 +17,7 @@ from skg_bench.asking.http_server import LOOPBACK
 from skg_bench.assistant.endpoint import supervisor
 from skg_bench.core.children import SAFE, environment
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import open_file
 from skg_bench.core.temporary import write_private
 
 _OUTPUT = "output.txt"
@@ -97,14 +98,14 @@ class ServedSystem:
     def ended(self) -> int | None:
         """Exit code of the command; None: it runs."""
         text = ""
-        with suppress(OSError):
-            text = (self._folder / "ended").read_text("ascii")
+        with suppress(OSError), open_file(self._folder / "ended") as file:
+            text = file.read().decode("ascii")
         return int(text) if text else self._process.poll()
 
     def last_words(self) -> str:
         """How it ended, if it did, and the end of its output, without the key."""
         try:
-            with (self._folder / _OUTPUT).open("rb") as file:
+            with open_file(self._folder / _OUTPUT) as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
                 text = file.read().decode(errors="replace").replace(self._key, "{key}").strip()
         except OSError:

@@ -13,7 +13,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import text_of
+from skg_bench.core.foreign import bytes_of, text_of
 
 _NOTEBOOK = "__main__"
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), tuple, list, dict, set, frozenset, range)
@@ -154,7 +154,7 @@ def _of_package(root: str) -> str:
     if not files:
         raise UsageError(f"the source of {root} is not known, and it is part of a run's identity; name a file")
     versions = [f"{each} {version(each)}" for each in sorted(set(packages_distributions().get(root, ())))]
-    return _hash([*versions, *(f"{file.name}\0{file.read_text('utf-8', 'replace')}" for file in files)])
+    return _hash([*versions, *(f"{file.name}\0{bytes_of(file).decode('utf-8', 'replace')}" for file in files)])
 
 
 def _texts(kind: type) -> Iterator[str]:
