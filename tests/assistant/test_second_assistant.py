@@ -293,7 +293,7 @@ def test_the_gate_tells_equal_bits_and_judges_a_changed_parameter(
     assert "same bits" not in out
     unjudged = as_if_committed(run(tmp_path / "diary", table("diary", **anchors), "reference=diary"))
     other = str(tmp_path / "other.json")
-    assert "nobody can judge" in refused(
+    assert "that the world cannot judge" in refused(
         "gate", "--baseline", other, "--update", str(unjudged.path), "--arm", "diary", "--unproven"
     )
 
