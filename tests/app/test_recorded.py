@@ -227,7 +227,7 @@ def test_turns_of_a_log_are_counted_and_not_estimated_from_the_first_users(tmp_p
 
 
 def test_all_of_a_log_is_refused_where_there_is_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="users=null is all of a recorded log"):
+    with pytest.raises(UsageError, match="users=null means all of a recorded log, and this simulator replays none"):
         prepare(compose(["users=null"]))
 
 
