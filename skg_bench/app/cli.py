@@ -8,6 +8,7 @@ import typer
 
 from skg_bench.app import examples, interrupts, memory_limit
 from skg_bench.app.plain_errors import plain_errors
+from skg_bench.app.probe_arguments import probe_command
 from skg_bench.app.skillbook.cli import Trust, skillbook
 from skg_bench.core.errors import UsageError
 from skg_bench.core.version import VERSION
@@ -76,6 +77,9 @@ def run(
         from skg_bench.app.commands import run as command
 
         command(overrides or [], multirun=multirun, dry_run=dry_run)
+
+
+app.command("probe", epilog=examples.epilog("probe"))(probe_command)
 
 
 @app.command(epilog=examples.epilog("compare"))

@@ -12,6 +12,10 @@ EXAMPLES = {
         f"skg-bench run --check {RUN}",
         f"skg-bench run profile=paper out={RUN} part=0/16",
     ),
+    "probe": (
+        "skg-bench probe assistant=python assistant.file=my.py:ExactCache",
+        "skg-bench probe assistant=python assistant.target=my.Cache --memory 300",
+    ),
     "compare": (
         f"skg-bench compare {RUN}",
         f"skg-bench compare {RUN} --metric hit_rate --metric cost_usd",

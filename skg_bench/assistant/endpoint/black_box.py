@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from skg_bench.asking.gateway import EmbedTexts
 from skg_bench.asking.sending import is_loopback
 from skg_bench.assistant.endpoint.lease import BoxSettings, BoxUser, Lease
 from skg_bench.assistant.endpoint.served_system import Start
 from skg_bench.assistant.python.outside import Objects, Outside
+from skg_bench.assistant.python.probing import ProbedSystem
 from skg_bench.core.assistant import Experience, Message, Reply
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.feedback import KnownFeedback
@@ -123,10 +125,16 @@ class BlackBox:
         """Objects of `n` users of a system that has no memory of them; it starts with the first message."""
         return Outside(_Source(Lease(self._settings))).start(n)
 
+    def probed(self, embed: EmbedTexts) -> ProbedSystem:
+        """A new instance for a probe; `embed` gives the vectors for which it asks."""
+        lease = Lease(self._settings)
+        lease.at(embed, frozen=False)
+        return ProbedSystem(_Source(lease), lease.seeded, self.time is not None)
+
     def answer(self, query: Message, state: Objects) -> tuple[Objects, Reply]:
         """Words of the system for each user."""
         lease: Lease = state.made[0].lease
-        lease.at(query.texts, frozen=query.frozen)
+        lease.at(query.texts.embed, frozen=query.frozen)
         return self._outside.answer(replace(query, frozen=False), state)
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Objects) -> Objects:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from skg_bench.asking.chat_requests import ChatRequest
-from skg_bench.asking.gateway import MODEL_NAME, Gateway, OpenCall
+from skg_bench.asking.gateway import MODEL_NAME, EmbedTexts, Gateway, OpenCall
 from skg_bench.asking.http_client import BrokenExchangeError, HttpAnswer, LocalClient
 from skg_bench.asking.loop import asking_loop
 from skg_bench.asking.wire import chat_answer
@@ -20,7 +20,6 @@ from skg_bench.assistant.python.outside import OutsideFault
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16
 from skg_bench.core.spoken import references
-from skg_bench.core.types import WrittenTexts
 
 _CHAT = "/v1/chat/completions"
 _BY_USER: Mapping[str, Any] = {"user": "{user}"}
@@ -47,16 +46,16 @@ class _Parts:
     """Parts that have to be closed."""
 
     def __init__(self) -> None:
-        self.texts: WrittenTexts | None = None
+        self.embedder: EmbedTexts | None = None
         self.system: ServedSystem | None = None
         self.gateway: Gateway | None = None
         self.client: LocalClient | None = None
 
     def embed(self, texts: Sequence[str]) -> I16:
         """Vectors of the run's embedder."""
-        if self.texts is None:
+        if self.embedder is None:
             raise UsageError("the system asks for vectors before the first message")
-        return self.texts.embed(texts)
+        return self.embedder(texts)
 
     def close(self) -> None:
         """Ends system and gateway; may be called from any thread."""
@@ -75,15 +74,20 @@ class Lease:
 
     def __init__(self, settings: BoxSettings) -> None:
         self.settings, self.frozen = settings, False
+        self.seed: int | None = None  # of the requests; None: they have none
         self.requests = 0  # to the gateway
         self._parts = _Parts()
         self._starting: asyncio.Task[tuple[Gateway, LocalClient]] | None = None
         self._slots = asyncio.Semaphore(settings.at_once)
         self.close = weakref.finalize(self, self._parts.close)
 
-    def at(self, texts: WrittenTexts, *, frozen: bool) -> None:
+    def at(self, embed: EmbedTexts, *, frozen: bool) -> None:
         """A turn begins; `frozen`: nothing of it may be remembered."""
-        self._parts.texts, self.frozen = texts, frozen
+        self._parts.embedder, self.frozen = embed, frozen
+
+    def seeded(self, seed: int | None) -> None:
+        """The next requests have this seed."""
+        self.seed = seed
 
     async def answer(self, user: str, time: datetime, message: str, model: Model) -> str:
         """Words of the system for a message. Raises OutsideFault for whatever is wrong with the system."""
@@ -108,6 +112,7 @@ class Lease:
     async def _posted(self, client: LocalClient, key: str, user: str, time: datetime, message: str) -> HttpAnswer:
         settings = self.settings
         more = {**(settings.body or _BY_USER), **(settings.frozen if self.frozen else {})}
+        more |= {} if self.seed is None else {"seed": self.seed}
         body = {"model": MODEL_NAME, "messages": [{"role": "user", "content": message}], **_for_user(more, user)}
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
         if settings.time is not None:

@@ -97,7 +97,7 @@ class Outside:
         messages = query.texts.read(query.text)
         models = [AskedModel(message, key) for message, key in zip(messages, query.event.tolist(), strict=True)]
         objects = [self._copy(state, row) for row in range(n)] if query.frozen else state.made
-        words = self._all(objects, state.who, _times(query), messages, models)
+        words = self.words(objects, state.who, _times(query), messages, models)
         none = np.full(n, -1, np.int32)
         reply = InWords(words, FREE, [model.prompts for model in models])
         return state, Reply(how=np.full(n, FALLBACK, np.int32), answer=none, case=reply)
@@ -177,7 +177,7 @@ class Outside:
         except Exception as error:
             raise UsageError(f"{self._source.name} cannot be made: {_shown(error)}") from error
 
-    def _all(
+    def words(
         self,
         objects: Sequence[Any],
         who: Sequence[str],
@@ -185,7 +185,10 @@ class Outside:
         messages: Sequence[str],
         models: Sequence[AskedModel],
     ) -> list[str]:
-        """Words of the objects of all users; those that wait are asked at once."""
+        """Words of the objects of all users; those that wait are asked at once.
+
+        Raises RowError for what goes wrong with one.
+        """
         words: list[Any] = [None] * len(messages)
         if self._methods.waits:
             return self._awaited(objects, who, times, messages, models)

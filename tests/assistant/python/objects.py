@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import OrderedDict
 from datetime import datetime
+from random import Random
 from typing import Any, ClassVar
 
 SHARED: dict[str, str] = {}
@@ -159,3 +160,45 @@ class Cheap:
 
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
         return str(model(""))
+
+
+class Limited(ExactCache):
+    """The last answers alone."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        words = super().answer(user, time, message, model)
+        while len(self.memory) > self.most:
+            del self.memory[next(iter(self.memory))]
+        return words
+
+
+class Forgetful:
+    """Forgets after an hour of the user's time."""
+
+    def __init__(self) -> None:
+        self.memory: dict[str, tuple[datetime, str]] = {}
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        if message not in self.memory or (time - self.memory[message][0]).total_seconds() > 3600:
+            self.memory[message] = time, model(message)
+        return self.memory[message][1]
+
+
+class Twice:
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        model(message)
+        return str(model(message))
+
+
+class Dice(ExactCache):
+    """Any of the answers that it remembers, or a new one, by dice without a seed."""
+
+    dice: ClassVar[Random] = Random()  # noqa: S311
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        words = super().answer(user, time, message, model)
+        return self.dice.choice([words, *self.memory.values()])

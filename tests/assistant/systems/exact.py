@@ -1,6 +1,7 @@
-"""A system with an exact cache: python exact.py CONFIG, with fields `limit` and `all`.
+"""A system with an exact cache: python exact.py CONFIG, with fields `limit`, `all` and `by`.
 
 `limit`: how many answers it remembers, for all users together (0: all of them). `all`: it gives any user's answers.
+`by`: field of a request by which it keeps users apart, `user` unless it is given.
 Rules of Redis stand-ins: the answer to a message that comes again is the first one; the oldest leaves first.
 """
 
@@ -18,7 +19,10 @@ class Exact(PassOn):
         self.limit = int(str(config.get("limit", 0)))
 
     async def ask(self, request: dict[str, object]) -> bytes:
-        key = "" if self.config.get("all") else str(request.get("user")), str(request["messages"])
+        key = (
+            "" if self.config.get("all") else str(request.get(str(self.config.get("by", "user")))),
+            str(request["messages"]),
+        )
         if key not in self.memory:
             answer = await super().ask(request)
             if request.get("store") is False:
