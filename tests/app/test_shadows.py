@@ -24,6 +24,7 @@ COMMANDS = (
     "report one two",
     "compare two",
     "gate --baseline missing.json two",
+    "probe assistant=python assistant.target=json.JSONDecoder",
     "list",
     "claims",
     "experiment grid --help",

@@ -96,7 +96,7 @@ def probe(system: Callable[[], ProbedSystem], texts: ProbeTexts, memory: int) ->
     """
     first, again = (_played(system(), texts, memory) for _ in range(2))
     pairs = enumerate(zip(first.seen, again.seen, strict=False))
-    unlike = next((at for at, (one, other) in pairs if one.told != other.told), None)
+    unlike = next((at for at, (seen, repeated) in pairs if seen.told != repeated.told), None)
     if unlike is None and len(first.seen) != len(again.seen):
         unlike = min(len(first.seen), len(again.seen))
     return replace(first, seen=[*first.seen, *again.seen], unlike=unlike)
@@ -137,21 +137,21 @@ class _Asking:
             where = f"request {number + 1} of the probe, {message[:80]!r}"
             raise UsageError(f"{error.component or self._name}, {where}: {error.what}") from error
         seconds = perf_counter() - begun
-        whose, of = self._whose(user, words)
+        whose, origin = self._whose(user, words)
         reminded = any(self._number(key) >= 0 for prompt in model.prompts for key in references(prompt))
-        self.seen.append(Seen(whose, of, len(model.prompts), reminded, seconds))
+        self.seen.append(Seen(whose, origin, len(model.prompts), reminded, seconds))
         return self.seen[-1]
 
     def _whose(self, user: str, words: str) -> tuple[Whose, int]:
         keys = references(words)
         if not keys:
             return "wordless", -1
-        of = self._number(keys[-1])
-        if of < 0:
+        origin = self._number(keys[-1])
+        if origin < 0:
             return "unknown", -1
-        if of == len(self.seen):
-            return "new", of
-        return "earlier" if self._users[of] == user else "leaked", of
+        if origin == len(self.seen):
+            return "new", origin
+        return "earlier" if self._users[origin] == user else "leaked", origin
 
     def _number(self, key: int) -> int:
         number = key ^ _key(0)
@@ -171,9 +171,9 @@ def _played(system: ProbedSystem, texts: ProbeTexts, memory: int) -> SystemProbe
     near = _near(asking, texts) if remembers else None
     forgets = _forgets(asking, texts.apart[1:]) if remembers and system.told_time else None
     seed = _seed(asking, system, texts.apart[len(_GAPS) + 1]) if remembers else None
-    asked = texts.apart[-memory:]
-    remembered = _remembered(asking, asked) if remembers else None
-    return SystemProbe(asking.seen, first, again, other, near, remembered, len(asked), forgets, seed)
+    messages = texts.apart[-memory:]
+    remembered = _remembered(asking, messages) if remembers else None
+    return SystemProbe(asking.seen, first, again, other, near, remembered, len(messages), forgets, seed)
 
 
 def _near(asking: _Asking, texts: ProbeTexts) -> Near:
@@ -181,24 +181,24 @@ def _near(asking: _Asking, texts: ProbeTexts) -> Near:
     tried: dict[float, bool] = {}
 
     def tries(level: float) -> None:
-        one, other, cosine = texts.pair(level)
+        message, variant, cosine = texts.pair(level)
         user = f"near {len(tried)}"
-        asking.ask(user, one)
-        tried[cosine] = asking.ask(user, other).of == len(asking.seen) - 2
+        asking.ask(user, message)
+        tried[cosine] = asking.ask(user, variant).of == len(asking.seen) - 2
 
-    def found() -> Near:
+    def nearest() -> Near:
         hits = [cosine for cosine, hit in tried.items() if hit]
         hit = min(hits) if hits else None
-        misses = [cosine for cosine, found in tried.items() if not found and (hit is None or cosine < hit)]
+        misses = [cosine for cosine, hit_there in tried.items() if not hit_there and (hit is None or cosine < hit)]
         return Near(hit, max(misses) if misses else None)
 
     for level in _LEVELS:
         tries(level)
     for _ in range(_HALVINGS):
-        match found():
+        match nearest():
             case Near(float(hit), float(missed)):
                 tries((hit + missed) / 2)
-    return found()
+    return nearest()
 
 
 def _forgets(asking: _Asking, messages: Sequence[str]) -> tuple[str | None, str | None]:
