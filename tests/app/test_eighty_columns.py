@@ -62,7 +62,7 @@ def test_no_cell_is_cut_and_no_word_of_a_table_is_broken(
         call(*given)
     monkeypatch.setenv("COLUMNS", "80")
     code, narrow, _ = call(*given)
-    assert code in (0, 1, 3) or (words, code) == ("claims", 2)  # files of findings may be refused
+    assert code in (0, 1, 3)
     monkeypatch.setenv("COLUMNS", "2000")
     again, wide, _ = call(*given)
     assert again == code

@@ -363,8 +363,8 @@ def test_a_command_reaches_nothing_that_its_file_names(
 # --------------------------------------------------------------------------------------------------- the one place
 
 TRUSTING = {
-    "claim_inputs.py", "commands.py", "corpus_check.py", "launch.py", "log_check.py", "probing_outside.py", "run_trackers.py",
-    "stored.py", "study.py", "trust.py",
+    "claim_inputs.py", "commands.py", "corpus_check.py", "launch.py", "log_check.py", "probing_outside.py",
+    "run_trackers.py", "stored.py", "study.py", "trust.py",
 }  # fmt: skip
 RESOLVING = {
     "building.py",
