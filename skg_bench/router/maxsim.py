@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.shortlist import max_dots, shortlist, top
+from skg_bench.core.shortlist import NONE, max_dots, shortlist, top
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
@@ -26,4 +24,4 @@ class MaxSim:
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The nearest skills, nearest first."""
         dots = max_dots(query, books)
-        return shortlist(top(dots, dots > np.float32(-(2.0**24)), self.top_k), dots)
+        return shortlist(top(dots, dots > NONE, self.top_k), dots)

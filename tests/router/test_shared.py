@@ -1,15 +1,21 @@
 """An index over a shared skillbook: what it finds, that files are checked, and that it routes as MaxSim does."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I16, I32, quantise
+from skg_bench.core.grid import F32, I16, I32, Bool, quantise
 from skg_bench.core.shared import shared_book
-from skg_bench.engine.vectors import Pinned
+from skg_bench.engine.vectors import Pinned, Rows
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.shared.index import Index, IndexKind, build_index, load_index
 from skg_bench.router.shared.route import SharedMaxSim
@@ -163,9 +169,47 @@ def test_with_a_flat_index_and_all_neighbours_it_is_maxsim_to_the_bit(vectors: I
     assert np.mean(near.skill[:, 0] == expected.skill[:, 0]) > 0.9
 
 
-def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16, skill: I32) -> None:
-    from dataclasses import replace
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_an_exact_search_is_maxsim_to_the_bit_with_ties_duplicates_and_zero_rows(data: st.DataObject) -> None:
+    """Few different coordinates: most products tie. The first search asks for so few examples that most go on."""
+    skills, largest = data.draw(st.integers(1, 6)), data.draw(st.sampled_from([1, 2048, 2896]))
+    sizes = data.draw(st.lists(st.integers(1, 7), min_size=skills, max_size=skills))
+    e, b = sum(sizes), data.draw(st.integers(1, 3))
+    vectors = data.draw(arrays(np.int16, (e + b, 2), elements=st.sampled_from([-largest, 0, largest])))
+    books = shared_book(vectors, np.arange(e, dtype=np.int32), np.arange(skills).repeat(sizes).astype(np.int32), b)
+    books = replace(books, active=data.draw(arrays(np.bool_, (b, skills))))
+    text, top_k = np.arange(e, e + b, dtype=np.int32), data.draw(st.integers(1, skills + 1))
+    expected = MaxSim(top_k).route(samples.query(text, Rows(vectors), books), books)
+    index = build_index(vectors[:e], books.example_skill[0], "flat")
+    with patch("skg_bench.router.shared.route._FIRST", data.draw(st.integers(1, 4))):
+        made = SharedMaxSim(index, vectors, top_k).route(samples.query(text, Rows(vectors), books), books)
+    assert np.array_equal(made.skill, expected.skill)
+    assert np.array_equal(made.similarity, expected.similarity)
 
+
+def test_an_exact_search_asks_for_few_examples_and_reads_two_bytes_a_coordinate(vectors: I16, skill: I32) -> None:
+    class Counting(SharedMaxSim):
+        asked: ClassVar[list[int]] = []
+
+        def _nearest(self, text: I32, k: int, active: Bool) -> tuple[F32, F32]:
+            self.asked.append(k * len(text))
+            return super()._nearest(text, k, active)
+
+    books = shared_book(vectors, np.arange(E, dtype=np.int32), skill, 40)
+    text = np.arange(E, E + 40, dtype=np.int32)
+    query = samples.query(text, Rows(vectors), books)
+    index = build_index(vectors[:E], skill, "flat")
+    made = Counting(index, vectors, 5).route(query, books)
+    assert np.array_equal(made.skill, MaxSim(5).route(query, books).skill)
+    assert sum(Counting.asked) < 40 * E / 10
+    assert index.found.code_size == 2 * D
+    large = vectors[:9].copy()
+    large[0, 0] = 2049  # not a number of float16
+    assert build_index(large, skill[:9], "flat").found.code_size == 4 * D
+
+
+def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16, skill: I32) -> None:
     example = np.arange(E, dtype=np.int32)
     books = shared_book(vectors, example, skill, 8)
     query = samples.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example), books)

@@ -1,6 +1,6 @@
 """The nearest examples of a large skillbook, by FAISS (extra `faiss`).
 
-* `flat` looks at every example: exact, at the price of reading them all.
+* `flat` looks at every example: exact, at the price of reading them all, with two bytes a coordinate.
 * `hnsw` walks a graph of neighbours (Malkov and Yashunin 2018): fastest to search, slow to build.
 * `ivf` looks into the lists of some of the cluster centres nearest to a message (Jegou, Douze and Schmid 2011).
 
@@ -24,6 +24,7 @@ from skg_bench.core.grid import F32, I16, I32, I64
 
 IndexKind = Literal["flat", "hnsw", "ivf"]
 _CHUNK = 1 << 16  # vectors that are widened to float32 at a time
+_WHOLE = 2048  # whole numbers up to here are exact in float16: 11 bits, IEEE 754
 _PER_LIST = 39  # training vectors a list, the least that FAISS takes without a warning
 _FILES = ("index.faiss", "skill.npy")
 
@@ -67,7 +68,11 @@ class Index:
             raise UsageError(
                 "no GPU that FAISS can use; install the extra `gpu` on a machine with one, or stay on the CPU"
             )
-        on_gpu = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, self.found)
+        found = self.found
+        if self.kind == "flat":  # a GPU has no index of float16 that looks at every example
+            found = faiss.IndexFlatIP(self.dimensions)
+            found.add(self.found.reconstruct_n(0, self.found.ntotal))
+        on_gpu = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, found)
         return Index(self.kind, self.dimensions, self.skill, on_gpu)
 
     def save(self, folder: Path) -> None:
@@ -92,6 +97,8 @@ def build_index(
 ) -> Index:
     """An index over examples `[E, D]` on the embedding grid, of skills `[E]`.
 
+    flat: coordinates are float16, which holds them exactly up to 2,048, or float32 where one is larger (unit vectors
+    of text models stay below 1,200). Products are summed in float32, so they are exact either way.
     hnsw: `links` of each example, and `effort`, how many candidates a search keeps. ivf: `lists` of examples (None:
     4 sqrt(E), the usual choice) and `probes`, how many a search looks into.
 
@@ -118,7 +125,8 @@ def build_index(
     faiss = _faiss()
     inner = faiss.METRIC_INNER_PRODUCT
     if kind == "flat":
-        made = faiss.IndexFlatIP(d)
+        half = int(np.abs(vectors, dtype=np.int32).max()) <= _WHOLE
+        made = faiss.IndexScalarQuantizer(d, faiss.ScalarQuantizer.QT_fp16, inner) if half else faiss.IndexFlatIP(d)
     elif kind == "hnsw":
         made = faiss.IndexHNSWFlat(d, links, inner)
         made.hnsw.efSearch = effort

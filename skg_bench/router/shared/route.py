@@ -6,45 +6,73 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I16, cosine
-from skg_bench.core.shortlist import ranked
+from skg_bench.core.grid import F32, I16, I32, Bool
+from skg_bench.core.shortlist import NONE, shortlist, top
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 from skg_bench.router.shared.index import Index
+
+_FIRST = 128  # examples of the first search: five skills of CLINC150 need 27 by median, 174 at most
 
 
 @dataclass(frozen=True)
 class SharedMaxSim:
-    """The `top_k` skills of the `neighbours` examples that the index finds nearest to a message.
+    """The `top_k` skills whose nearest example is nearest to the message, as the index finds them.
 
     It is made with an index, not from a yaml, and serves B messages over one book, as `core.shared.shared_book`
-    gives it. A skill is not listed if `neighbours` examples of others are nearer than all of its own, so a shortlist
-    may be shorter than `top_k`; with a flat index and as many neighbours as examples it is MaxSim to the bit.
+    gives it. With `neighbours` an index is asked for so many examples, and a skill is not listed if as many of others
+    are nearer than all of its own: a shortlist may be shorter than `top_k`. Without, it is asked for more and more,
+    until no other example can change the shortlist; a flat index then gives what `router=maxsim` gives, to the bit.
     """
 
     index: Index
     vectors: I16  # [N, D] of all messages, by text id
     top_k: int
-    neighbours: int
+    neighbours: int | None = None
     sees_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in ("top_k", "neighbours"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"router.{name}={getattr(self, name)} must be at least 1")
+        for name, value in {"top_k": self.top_k, "neighbours": self.neighbours}.items():
+            if value is not None and value < 1:
+                raise UsageError(f"router.{name}={value} must be at least 1")
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The nearest active skills, nearest first; UsageError if the index was built over another book."""
-        b, width = books.active.shape
+        width = books.active.shape[1]
         if int(books.n_examples.max(initial=0)) != len(self.index.skill) or int(self.index.skill.max()) >= width:
             raise UsageError(
                 f"an index of {len(self.index.skill)} examples of {self.index.skill.max() + 1} skills over a book with "
                 f"{books.n_examples.max(initial=0)} of {width}; build it again from this book"
             )
-        example, dots = self.index.search(self.vectors[query.text], self.neighbours)
+        if self.neighbours is None:
+            best = self._exact(query.text, books.active)
+        else:
+            best, _ = self._nearest(query.text, self.neighbours, books.active)
+        return shortlist(top(best, best > NONE, self.top_k), best)
+
+    def _exact(self, text: I32, active: Bool) -> F32:
+        """Largest dot product of each active skill, `[B, S]`, right for the `top_k` best of them.
+
+        A skill of which no example was found is at most as near as the last example that was. So the search has gone
+        far enough where the last lies below the best examples of `top_k` skills: none that ties with them is missing.
+        """
+        n, k = len(self.index.skill), _FIRST
+        wanted = np.minimum(active.sum(axis=1), self.top_k)
+        best, left = np.full(active.shape, NONE, np.float32), np.arange(len(text))
+        while len(left):
+            best[left], last = self._nearest(text[left], min(k, n), active[left])
+            if k >= n:
+                break
+            left = left[(best[left] > last[:, None]).sum(axis=1) < wanted[left]]
+            k *= 2
+        return best
+
+    def _nearest(self, text: I32, k: int, active: Bool) -> tuple[F32, F32]:
+        """Largest dot product of each active skill among the `k` nearest examples `[B, S]`, and the least of these
+        examples' `[B]`.
+        """
+        example, dots = self.index.search(self.vectors[text], k)
         row, position = np.nonzero(example >= 0)
-        skill = self.index.skill[example[row, position]]
-        best = np.zeros((b, width))
-        np.maximum.at(best, (row, skill), cosine(dots[row, position]))
-        listed = np.zeros((b, width), np.bool_)
-        listed[row, skill] = True
-        return ranked(best, listed & books.active, self.top_k)
+        best = np.full(active.shape, NONE, np.float32)
+        np.maximum.at(best, (row, self.index.skill[example[row, position]]), dots[row, position])
+        best[~active] = NONE
+        return best, dots[:, -1]
