@@ -6,7 +6,7 @@ from skg_bench.core.grid import F32, F64, I32, I64, SCALE, Bool, cosine, snap
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 _BITS = 24  # of a skill id in a sort key
-NONE = np.float32(-(2.0**24))  # below every dot product
+BELOW_ALL = np.float32(-(2.0**24))  # below every dot product
 _BEYOND = np.iinfo(np.int64).max
 
 
@@ -38,13 +38,13 @@ def examples_of(books: Skillbooks) -> tuple[I64, I64, I64]:
 
 def _nearest(dots: F32, books: Skillbooks, allowed: Bool) -> F32:
     b, width = books.active.shape
-    best = np.full((b, width), NONE, np.float32)
+    best = np.full((b, width), BELOW_ALL, np.float32)
     if len(books.starts):
         np.maximum.reduceat(dots[0, : books.n_examples[0]], books.starts, out=best[0, : len(books.starts)])
     else:
         row, place, skill = examples_of(books)
         np.maximum.at(best.reshape(-1), skill, dots[row, place])
-    best[~allowed] = NONE
+    best[~allowed] = BELOW_ALL
     return best
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.shortlist import NONE, max_dots, shortlist, top
+from skg_bench.core.shortlist import BELOW_ALL, max_dots, shortlist, top
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
@@ -24,4 +24,4 @@ class MaxSim:
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The nearest skills, nearest first."""
         dots = max_dots(query, books)
-        return shortlist(top(dots, dots > NONE, self.top_k), dots)
+        return shortlist(top(dots, dots > BELOW_ALL, self.top_k), dots)

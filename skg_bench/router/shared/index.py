@@ -68,11 +68,11 @@ class Index:
             raise UsageError(
                 "no GPU that FAISS can use; install the extra `gpu` on a machine with one, or stay on the CPU"
             )
-        found = self.found
+        cpu = self.found
         if self.kind == "flat":  # a GPU has no index of float16 that looks at every example
-            found = faiss.IndexFlatIP(self.dimensions)
-            found.add(self.found.reconstruct_n(0, self.found.ntotal))
-        on_gpu = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, found)
+            cpu = faiss.IndexFlatIP(self.dimensions)
+            cpu.add(self.found.reconstruct_n(0, self.found.ntotal))
+        on_gpu = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, cpu)
         return Index(self.kind, self.dimensions, self.skill, on_gpu)
 
     def save(self, folder: Path) -> None:

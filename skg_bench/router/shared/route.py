@@ -7,7 +7,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I16, I32, Bool
-from skg_bench.core.shortlist import NONE, shortlist, top
+from skg_bench.core.shortlist import BELOW_ALL, shortlist, top
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 from skg_bench.router.shared.index import Index
 
@@ -47,7 +47,7 @@ class SharedMaxSim:
             best = self._exact(query.text, books.active)
         else:
             best, _ = self._nearest(query.text, self.neighbours, books.active)
-        return shortlist(top(best, best > NONE, self.top_k), best)
+        return shortlist(top(best, best > BELOW_ALL, self.top_k), best)
 
     def _exact(self, text: I32, active: Bool) -> F32:
         """Largest dot product of each active skill, `[B, S]`, right for the `top_k` best of them.
@@ -57,7 +57,7 @@ class SharedMaxSim:
         """
         n, k = len(self.index.skill), _FIRST
         wanted = np.minimum(active.sum(axis=1), self.top_k)
-        best, left = np.full(active.shape, NONE, np.float32), np.arange(len(text))
+        best, left = np.full(active.shape, BELOW_ALL, np.float32), np.arange(len(text))
         while len(left):
             best[left], last = self._nearest(text[left], min(k, n), active[left])
             if k >= n:
@@ -72,7 +72,7 @@ class SharedMaxSim:
         """
         example, dots = self.index.search(self.vectors[text], k)
         row, position = np.nonzero(example >= 0)
-        best = np.full(active.shape, NONE, np.float32)
+        best = np.full(active.shape, BELOW_ALL, np.float32)
         np.maximum.at(best, (row, self.index.skill[example[row, position]]), dots[row, position])
-        best[~active] = NONE
+        best[~active] = BELOW_ALL
         return best, dots[:, -1]
