@@ -107,7 +107,9 @@ class Relabelled:
     def events(self, state: Any, turn: int) -> Event:
         """The same events, texts by new id."""
         event = self.simulator.events(state, turn)
-        return replace(event, text=self._new_text[event.text])
+        renamed = replace(event, text=self._new_text[event.text])
+        self._latest[:] = [(renamed, event)]
+        return renamed
 
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """As it is, to the message by its old id; answers are handles, which are no ids of texts."""
@@ -128,7 +130,15 @@ class Relabelled:
         """As it is, of the message by its old id."""
         return self.simulator.judge(state, self._old(event), row, answer, supposing)
 
+    @cached_property
+    def _latest(self) -> list[tuple[Event, Event]]:
+        """Events of the latest turn and what they were made of, which is asked for several times a turn."""
+        return []
+
     def _old(self, event: Event) -> Event:
+        for renamed, old in self._latest:
+            if renamed is event:
+                return old
         return replace(event, text=self._old_text[event.text])
 
 

@@ -183,18 +183,18 @@ class SkillbookTable:
             earlier = 0 if stamp.added is None else stamp.added[rows]
             self.lineage[rows, skill[add]] = lineage(stamp.event[rows], nth(rows) + earlier)
             answered = stores(batch).nonzero()[0]
+            row, s = self._distinct(batch.row, skill)
+            was_active = self.active[row, s]
             self._answer(batch, skill, answered, stamp)
-            row, s = batch.row[answered], skill[answered]
-            self.born[row, s] = stored.born[answered]
-            self.answer[row, s] = stored.answer[answered]
+            at = batch.row[answered], skill[answered]
+            self.born[at] = stored.born[answered]
+            self.answer[at] = stored.answer[answered]
             self._examples(batch.row[with_text], skill[with_text], batch.text[with_text])
             says = batch.content.nonzero()[0]
             self.content[batch.row[says], skill[says]] = batch.content[says]
             gone = (batch.op == REMOVE).nonzero()[0]
             self.active[batch.row[gone], skill[gone]] = False
-            changed = np.unique(np.concatenate([rows, batch.row[answered], batch.row[gone]]))
-            width = int(self.n_skills[changed].max(initial=0))
-            self.n_active[changed] = self.active[changed, :width].sum(axis=1)
+            np.add.at(self.n_active, row, self.active[row, s].astype(np.int32) - was_active)
         self._rehash(batch.row, skill)
         return skill
 
@@ -252,17 +252,25 @@ class SkillbookTable:
 
     def _lengthen(self, row: I32, s: I32, text: I32, position: I64) -> None:
         """Sums of examples, longer by `text`: |a + b|^2 = |a|^2 + 2 ab + |b|^2 in whole numbers."""
-        width = int(position.max(initial=0))
-        earlier = (self.example_skill[row, :width] == s[:, None]) & (np.arange(width) < position[:, None])
-        new, old = np.nonzero(earlier)
+        known = self.examples_of[row, s] + nth(row * np.int64(self.active.shape[1]) + s)
+        n = np.where(known > 0, position, 0)  # examples that may be of the same skill; of a new skill there are none
+        new = np.arange(len(n)).repeat(n)
+        old = np.arange(len(new)) - (n.cumsum() - n).repeat(n)
+        same = self.example_skill[row[new], old] == s[new]
+        new, old = new[same], old[same]
         both = self._similarity.pairs(text[new], self.example[row[new], old])
         np.add.at(self.square, (row[new], s[new]), 2 * both.astype(np.int64))
         np.add.at(self.square, (row, s), self._similarity.pairs(text, text).astype(np.int64))
 
-    def _rehash(self, row: I32, skill: I32) -> None:
+    def _distinct(self, row: I32, skill: I32) -> tuple[I64, I64]:
+        """Each skill once, by row."""
         width = np.int64(self.active.shape[1])
         flat = np.unique(row * width + skill)
-        r, s = flat // width, flat % width
+        return flat // width, flat % width
+
+    def _rehash(self, row: I32, skill: I32) -> None:
+        r, s = self._distinct(row, skill)
+        flat: I64 = r * self.active.shape[1] + s
 
         def at(column: np.ndarray) -> np.ndarray:
             return column.reshape(-1)[flat]

@@ -236,6 +236,42 @@ def test_a_book_grows_past_any_width() -> None:
     assert [s.examples for s in skills_of(table.view(2), 1)] == [(TEXTS[i // 3 % 30],) for i in range(180)]
 
 
+class Counted(np.ndarray[Any, Any]):
+    """Column that counts the values which are taken out of it."""
+
+    taken = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        values = super().__getitem__(at)
+        Counted.taken += np.size(values)
+        return np.asarray(values)
+
+
+@pytest.mark.parametrize("wide", ["captures", "renews"])
+def test_a_wide_book_costs_the_book_beside_it_nothing(wide: str) -> None:
+    """Both change in one batch: no more values are read than if each changed alone."""
+    captures = {"op": ADD, "name": 1, "text": 4, "source": 9}
+    renews = {"op": UPDATE, "skill": 2, "text": 6, "source": 9}
+    small = [{"row": 1, **captures}, {"row": 1, **renews}]
+    large = [{"row": 0, **(captures if wide == "captures" else renews)}]
+
+    def read(*batches: list[dict[str, int]]) -> int:
+        table = new_table(2)
+        now = stamp(np.zeros(2, np.int64))
+        for row, n in ((0, 400), (1, 3)):
+            table.apply(batch_of([{"row": row, "op": ADD, "name": 1, "text": 5, "source": 0}] * n), now, unknown(n))
+        for column in ("active", "example", "example_skill"):
+            setattr(table, column, getattr(table, column).view(Counted))
+        Counted.taken = 0
+        for rows in batches:
+            table.apply(batch_of(rows), now, unknown(len(rows)))
+        assert table.n_active.tolist() == table.active.sum(axis=1).tolist()
+        return Counted.taken
+
+    assert read(small + large) <= read(small, large)
+    assert read(large) < (10 if wide == "captures" else 410)
+
+
 def test_the_lineage_of_a_skill_is_its_event_and_which_add_of_that_event_it_was() -> None:
     table = new_table(2)
     add = {"op": ADD, "name": 1, "text": 1, "source": 0}
