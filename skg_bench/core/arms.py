@@ -93,6 +93,9 @@ class Arm:
                 f"fork={self.fork.arm.name}@{self.fork.turn}: {kind} cannot go on from the skillbooks of "
                 f"{self.fork.arm.name}; fork from an arm with an assistant of the same kind"
             )
+        for phase in self.phases:
+            if isinstance(phase.assistant, Keeping) and phase.assistant.shares != "user":
+                self._check_shared(phase.assistant)
         if isinstance(assistant, Keeping):
             if self.freeze is not None and (reason := assistant.unfrozen()):
                 raise UsageError(f"freeze needs a memory that can be copied: {reason}")
@@ -102,6 +105,15 @@ class Arm:
                 state.check_state(assistant.start(1), 1, assistant)
             except UsageError as error:
                 raise UsageError(f"{key} needs a state that can be copied. {error}") from error
+
+    def _check_shared(self, assistant: Keeping) -> None:
+        """Users who share a memory are at different turns of theirs when one of them is at the turn of a cut."""
+        if self.freeze is not None or self.fork is not None:
+            key = "freeze" if self.fork is None else "fork"
+            raise UsageError(
+                f"{key}: users share the memory of {assistant.name} (assistant.shares={assistant.shares}), and each "
+                f"comes to their own turn at another time, so that {key} has no one moment; take assistant.shares=user"
+            )
 
     def frozen(self, turn: int) -> Freeze | None:
         """Part that no longer learns at the user's turn `turn`, while the components of this arm are in force."""

@@ -19,6 +19,7 @@ from skg_bench.core.domain import ANSWERS, Domain
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import Course, Jobs
+from skg_bench.core.sharing import Shares
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import FREE, Completions, Similarity, WrittenTexts
 from skg_bench.core.world import Reaction, Supposing, World
@@ -233,6 +234,15 @@ class Keeping(Protocol):
     @property
     def name(self) -> str:
         """The class or system that is played, for errors."""
+        ...
+
+    @property
+    def shares(self) -> Shares:
+        """Who shares one memory: `user`, `all`, or a number of users."""
+        ...
+
+    def shared(self, state: Any) -> Any:
+        """The state of one more user, who shares the memory of another user's state."""
         ...
 
     def unfrozen(self) -> str | None:

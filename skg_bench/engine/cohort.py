@@ -158,7 +158,8 @@ def _nothing(_rollout: "Rollout") -> None:
 class Rollout:
     """Rows `u * A + j` in lock-step: user u, in order of falling number of events, under arm j of A."""
 
-    def __init__(self, setting: Setting, arms: Sequence[Arm], cohort: Cohort) -> None:
+    def __init__(self, setting: Setting, arms: Sequence[Arm], cohort: Cohort, *, memory: Any = None) -> None:
+        """`memory`: what the assistant remembers; None: it starts."""
         self._setting, self._arms, self._user, self._n = setting, arms, cohort.user, cohort.n
         self.assistant = assistant = ensemble(arms)
         rows, keys = len(cohort.n), key(word(setting.seed, b"arms"), cohort.user)
@@ -168,7 +169,7 @@ class Rollout:
             setting.comparison,
         )  # fmt: skip
         self.ledger = ledger_of(cohort.memory)  # of all rows, also of those who have left; not of donors' answers
-        start, before = assistant.start(rows), np.zeros(rows, np.int64)
+        start, before = assistant.start(rows) if memory is None else memory, np.zeros(rows, np.int64)
         intents = np.zeros((rows, len(setting.world.intents) + 1), np.bool_)
         self.state = CohortState(
             arms[0].at(0), cohort.memory, start, before, Pending(rows), intents, Heard(rows),

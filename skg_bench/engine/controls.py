@@ -1,6 +1,7 @@
 """Controls of an assistant whose memory nobody can look into: is all of it in its state?
 
-A few users are played before the run: all together, once more, and each of them alone in another order. Memory that
+A few users are played before the run: all together, once more, and each of them (or each instance of those who share a
+memory) alone in another order. Memory that
 lies elsewhere (a class, a module, a file, a server) then makes other rows, and so does a clock or a random number.
 """
 
@@ -20,8 +21,11 @@ from skg_bench.core.spoken import answer_words
 from skg_bench.core.types import FREE
 from skg_bench.core.world import FALLBACK
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
+from skg_bench.engine.instances import run_instances
+from skg_bench.engine.sharing import users_of_instance
 
 _USERS, _TURNS = 3, 200  # who are played, and how many turns each at most
+_INSTANCES = 2  # of at most so many users, where users share a memory
 
 Ticks = Callable[[int], None]
 
@@ -33,10 +37,12 @@ def check_controls(setting: Callable[[], Setting], arms: Sequence[Arm], people: 
     Raises UsageError where rows differ, with the first that does.
     """
     if wanting := [arm for arm in arms if any(map(_wants_controls, arm.phases))]:
-        made, users = setting(), np.arange(min(people, _USERS), dtype=np.int32)
+        made = setting()
         for arm in wanting:
-            _check_passed_on(made, arm, users)
-            _check_memory(made, arm, users, progress)
+            size = min(users_of_instance(arm, people), _USERS)
+            users = np.arange(min(people // size * size, _INSTANCES * size if size > 1 else _USERS), dtype=np.int32)
+            _check_passed_on(made, arm, users[:_USERS])
+            _check_memory(made, arm, users.reshape(-1, size), progress)
 
 
 def _wants_controls(arm: Arm) -> bool:
@@ -44,7 +50,9 @@ def _wants_controls(arm: Arm) -> bool:
 
 
 def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> None:
-    """Raises UsageError where what users are answered depends on an earlier play, or on who else is there."""
+    """Raises UsageError where what instances `users` `[n, size]` are answered depends on an earlier play, or on who
+    else is there.
+    """
     together = _turns(setting, arm, users, progress)
     try:
         again = _turns(setting, arm, users, progress)
@@ -76,10 +84,13 @@ def _name(arm: Arm) -> str:
 
 
 def _turns(setting: Setting, arm: Arm, users: I32, progress: Ticks = lambda _: None) -> pa.Table:
-    """Turns of these users."""
-    cohort = cohort_of(setting, users)
+    """Turns of instances `[n, size]`."""
+    size, cohort = users.shape[1], cohort_of(setting, users.ravel())
     cohort = cohort.until(np.minimum(cohort.n, _TURNS).astype(np.int32))
-    (log,) = run_cohort(setting, [arm], cohort, 1, progress)
+    if size > 1:
+        (log,) = run_instances(setting, arm, cohort, 1, progress, size=size)
+    else:
+        (log,) = run_cohort(setting, [arm], cohort, 1, progress)
     return log.table("turns")
 
 
@@ -131,7 +142,8 @@ class _PassingOn(_Silent):
 def _check_passed_on(setting: Setting, arm: Arm, users: I32) -> None:
     """Raises UsageError where an assistant that only passes messages on differs from one that is not there."""
     plain = replace(arm, fork=None, freeze=None, freeze_at=None)
-    passed, never = (_turns(setting, replace(plain, assistant=each), users) for each in (_PassingOn(), _Silent()))
+    assistants = _PassingOn(), _Silent()
+    passed, never = (_turns(setting, replace(plain, assistant=each), users[:, None]) for each in assistants)
     if not passed.equals(never):
         raise UsageError(
             f"arm {arm.name!r}: an assistant in words that only passes messages on is not the same as none, bit by "

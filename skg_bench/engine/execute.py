@@ -24,9 +24,11 @@ from skg_bench.engine import pieces
 from skg_bench.engine.checkpoint import Keeper
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.controls import check_controls
+from skg_bench.engine.instances import run_instances
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pools import fitted
 from skg_bench.engine.relabel import Relabelled
+from skg_bench.engine.sharing import users_of_instance, whole_instances
 from skg_bench.engine.tasks import WHOLE, Existing, Join, Part, Task, ours, tasks_left, waves
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 from skg_bench.runfolder import shards
@@ -67,7 +69,7 @@ def execute(
     plan = fitted(plan, out, vectors)
     counts = _counts(plan, out, workers, launcher)
     mine = ours(plan, part)
-    missing = _missing(plan, out, run, mine)
+    missing = whole_instances(_missing(plan, out, run, mine), plan.arms, plan.users)
     existing = Existing(mine, missing, pieces.pieces_of_runs(out, run, verify=True), pieces.begun(out, run))
     whole = tasks_left(plan, counts, existing, cohort)
     done, total = whole.done, whole.total
@@ -182,9 +184,13 @@ class Job:
 
         def run(task: Task, tick: Tick) -> None:
             arms = [self.plan.arms[i] for i in task.arms]
+            size = users_of_instance(arms[0], self.plan.users)
             kept = pieces.checkpoint(self.out, self.run, [arm.name for arm in arms], task.users)
             keeper = None if task.becomes == "nothing" else Keeper(kept, CHECKPOINT)
-            logs = run_cohort(setting, arms, made.cohort(task.users), self.top_k, tick, keeper=keeper)
+            if size > 1:
+                logs = run_instances(setting, arms[0], made.cohort(task.users), self.top_k, tick, size=size)
+            else:
+                logs = run_cohort(setting, arms, made.cohort(task.users), self.top_k, tick, keeper=keeper)
             if task.becomes == "piece":
                 pieces.write_piece(self.out, self.run, logs, task.users)
             if task.becomes == "shards":

@@ -123,7 +123,10 @@ class Logbook:
 
     def turn(self, t: int, **values: np.ndarray) -> None:
         """Values of turn `t` of the rows still there, one array a column; a shortlist may be shorter than `top_k`."""
-        at = slice(self.start[t], self.start[t + 1])
+        self.put(slice(self.start[t], self.start[t + 1]), values)
+
+    def put(self, at: slice, values: Mapping[str, np.ndarray]) -> None:
+        """Values of the turns that stand at `at`."""
         self.filled.update(values)
         for name, value in values.items():
             column = self.columns[name]

@@ -11,6 +11,7 @@ from skg_bench.core.record import replay_of
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
+from skg_bench.engine.sharing import check_instances
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Plan:
             for arm in self.arms:
                 if reason := _unlogged(arm):
                     raise UsageError(f"arm {arm.name!r} {reason}; leave it out: '~arms.{arm.name}'")
+        check_instances(self.arms, self.users, self.simulator.stream)
         for arm in self.arms:
             if reason := _unread(arm, self.simulator):
                 raise UsageError(f"arm {arm.name!r} {reason}")

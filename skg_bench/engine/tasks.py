@@ -10,10 +10,12 @@ from typing import Literal
 
 import numpy as np
 
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.pieces import Piece, apart
 from skg_bench.engine.plan import Plan
+from skg_bench.engine.sharing import instance_cohorts, users_of_instance
 from skg_bench.runfolder import shards
 
 _POOLED = 16  # shards among whose users cohorts are formed
@@ -64,7 +66,15 @@ class Left:
 def ours(plan: Plan, part: Part) -> Bool:
     """`[arms, shards]`: what a part of a run makes. Parts are of like size, and arms that are stepped together stay
     together where a part has several.
+
+    Raises UsageError for a part where users share a memory.
     """
+    for arm in plan.arms if part != WHOLE else ():
+        if users_of_instance(arm, plan.users) > 1:
+            raise UsageError(
+                f"part={part[0]}/{part[1]}: users of arm {arm.name!r} share a memory, and a part may end among them; "
+                "run it whole, without part"
+            )
     order = [arm for stack in stacks(plan.arms) for arm in stack]
     n_shards = shards.count(plan.users)
     first, end = (len(order) * n_shards * i // part[1] for i in (part[0], part[0] + 1))
@@ -107,7 +117,8 @@ def tasks_left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left
             simulated = np.concatenate([np.zeros(0, np.int32), *before])
             done += int(turns[np.intersect1d(users, simulated)].sum()) * len(arms)
             begun = [ids for theirs, ids in existing.begun if theirs == names]
-            cohorts = _cohorts(np.setdiff1d(users, simulated), counts, begun, cohort, len(arms))
+            left, size = np.setdiff1d(users, simulated), users_of_instance(plan.arms[arms[0]], plan.users)
+            cohorts = _cohorts(left, counts, begun, cohort, len(arms)) if size == 1 else instance_cohorts(left, size)
             whole = {
                 number for ids in cohorts if _alone(ids, plan.users) for number in np.unique(ids // shards.SHARD_USERS)
             }

@@ -16,6 +16,7 @@ from skg_bench.core.assistant import Experience, Message, Reply
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
+from skg_bench.core.sharing import Shares, check_shares
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -32,7 +33,7 @@ class BlackBox:
     starts: float
     body: Mapping[str, Any]
     frozen: Mapping[str, Any]
-    shares: str | int
+    shares: Shares
     at_once: int
     seconds: float
     time: str | None
@@ -59,8 +60,7 @@ class BlackBox:
         if self.url is not None and self.command is not None:
             raise _none_to_ask("both")
         self._check_place()
-        if self.shares not in ("user",):
-            raise UsageError(f"assistant.shares={self.shares!r} must be user: a memory of their own for each user")
+        check_shares(self.shares)
         for name, low in (("seconds", 0), ("starts", 0), ("at_once", 1)):
             value = getattr(self, name)
             if not low <= value < float("inf") or value == 0:
@@ -78,6 +78,11 @@ class BlackBox:
                 raise UsageError(
                     f"assistant.url={self.url!r} must be that of a system on this machine, such as "
                     "http://127.0.0.1:4000: its model is behind a port of this machine, too"
+                )
+            if self.shares != "user":
+                raise UsageError(
+                    f"assistant.shares={self.shares}: each instance begins without memory, and a system that runs "
+                    "already has some, at the latest after a stop; let each be started: assistant.command=[...]"
                 )
             if self.port is None or self.key_from is None:
                 raise UsageError(
@@ -115,7 +120,7 @@ class BlackBox:
 
     @cached_property
     def _outside(self) -> Outside:
-        return Outside(_Source(Lease(self._settings)))
+        return Outside(_Source(Lease(self._settings)), one_clock=self.shares != "user")
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process starts the system itself."""
@@ -140,6 +145,10 @@ class BlackBox:
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Objects) -> Objects:
         """The objects: what users say reaches no system."""
         return state
+
+    def shared(self, state: Objects) -> Objects:
+        """The state of one more user, who asks the same system."""
+        return self._outside.shared(state)
 
     def unfrozen(self) -> str | None:
         """Reason why its memory cannot be frozen, None: it can."""

@@ -11,16 +11,17 @@ from skg_bench.core.assistant import Experience, Message, Reply
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.reach import Reach, Reaches
+from skg_bench.core.sharing import Shares, check_shares
 
 
 @dataclass(frozen=True)
 class Python:
-    """Plays a Python class of your own, one object for each user (assistant/python/contract.py)."""
+    """Plays a Python class of your own, one object for each user or instance (assistant/python/contract.py)."""
 
     target: str | None
     file: str | None
     parameters: Mapping[str, Any]
-    shares: str | int
+    shares: Shares
     controls: bool
     sees_truth: ClassVar[bool] = False
     reaches: ClassVar[Reaches] = {
@@ -32,8 +33,7 @@ class Python:
     beside: ClassVar[tuple[str, ...]] = ("file",)  # its text counts
 
     def __post_init__(self) -> None:
-        if self.shares != "user":
-            raise UsageError(f"assistant.shares={self.shares!r} must be user: an object for each user")
+        check_shares(self.shares)
         if self.target is not None or self.file is not None:  # else a run says what is missing
             self._outside.start(0)
 
@@ -49,7 +49,7 @@ class Python:
 
     @cached_property
     def _outside(self) -> Outside:
-        return Outside(self.source)
+        return Outside(self.source, one_clock=self.shares != "user")
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process makes the objects itself.
@@ -74,6 +74,10 @@ class Python:
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Objects) -> Objects:
         """The objects, which were told the feedback."""
         return self._outside.learn(seen, feedback, state)
+
+    def shared(self, state: Objects) -> Objects:
+        """The state of one more user, who has the same object."""
+        return self._outside.shared(state)
 
     def unfrozen(self) -> str | None:
         """Reason why its memory cannot be frozen, None: it can."""

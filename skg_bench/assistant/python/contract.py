@@ -10,7 +10,8 @@ All that an author writes is a class:
         # optional: feedback(self, user, about, kind, value)   save(self) -> bytes   load(self, user, data)
 
 * **Objects.** One is made for each user and arm, by calling the class with `assistant.parameters`. What an object
-  remembers it keeps in itself: a run in which memory lies anywhere else is refused.
+  remembers it keeps in itself: a run in which memory lies anywhere else is refused. With `assistant.shares` (a number,
+  or `all`) so many users have one object: an instance. Their messages come in order of time, and `time` is one clock.
 * `answer` is called once for each message, in order. `user` is a pseudonym, the same at every turn, `time` what the
   user's clock shows, without a zone. It returns the words that the user is given, a `str`. One that is `async` is
   called for all users of a step at once, on one event loop; it may then await whatever it likes.

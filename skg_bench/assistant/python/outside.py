@@ -81,8 +81,9 @@ class Outside:
 
     sees_truth: ClassVar[bool] = False
 
-    def __init__(self, source: ObjectSource) -> None:
-        self._source = source
+    def __init__(self, source: ObjectSource, *, one_clock: bool = False) -> None:
+        """`one_clock`: all users are told the time of the first user's place, as they share a memory."""
+        self._source, self._one_clock = source, one_clock
         self._methods = Methods.of(self._new(), source.name)
 
     def start(self, n: int) -> Objects:
@@ -97,7 +98,7 @@ class Outside:
         messages = query.texts.read(query.text)
         models = [AskedModel(message, key) for message, key in zip(messages, query.event.tolist(), strict=True)]
         objects = [self._copy(state, row) for row in range(n)] if query.frozen else state.made
-        words = self.words(objects, state.who, _times(query), messages, models)
+        words = self.words(objects, state.who, self._times(query), messages, models)
         none = np.full(n, -1, np.int32)
         reply = InWords(words, FREE, [model.prompts for model in models])
         return state, Reply(how=np.full(n, FALLBACK, np.int32), answer=none, case=reply)
@@ -121,6 +122,10 @@ class Outside:
         return state
 
     # ------------------------------------------------------------------------------------------------- memory
+
+    def shared(self, state: Objects) -> Objects:
+        """The state of one more user, who has the object of another user's state `[1]`."""
+        return Objects(state.made, [], [{}])
 
     def unfrozen(self) -> str | None:
         """Reason why its memory cannot be frozen, None: it can."""
@@ -168,6 +173,11 @@ class Outside:
         self._called(row, "load", lambda: made.load(user, kept))
 
     # ------------------------------------------------------------------------------------------------- calls
+
+    def _times(self, query: Message) -> list[datetime]:
+        """Times that the users' clocks show, or the one clock of all."""
+        seconds = query.time if self._one_clock else query.local
+        return [FIRST_MONDAY + timedelta(seconds=each) for each in seconds.tolist()]
 
     def _new(self) -> Any:
         try:
@@ -261,11 +271,6 @@ def _shown(error: Exception) -> str:
         trace = trace.tb_next
     place = "" if trace is None else f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
     return f"{type(error).__qualname__}: {error}{place}"
-
-
-def _times(query: Message) -> list[datetime]:
-    """Times that the users' clocks show."""
-    return [FIRST_MONDAY + timedelta(seconds=seconds) for seconds in query.local.tolist()]
 
 
 def _levels(domain: Domain) -> Sequence[tuple[str, Sequence[str]]]:
