@@ -1,8 +1,8 @@
 """Controls of an assistant whose memory nobody can look into: is all of it in its state?
 
 A few users are played before the run: all together, once more, and each of them (or each instance of those who share a
-memory) alone in another order. Memory that
-lies elsewhere (a class, a module, a file, a server) then makes other rows, and so does a clock or a random number.
+memory) alone in another order. Memory that lies elsewhere (a class, a module, a file, a server) then makes other rows,
+and so does a clock or a random number.
 """
 
 from collections.abc import Callable, Sequence
