@@ -22,7 +22,7 @@ from skg_bench.core.types import FREE
 from skg_bench.core.world import FALLBACK
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
 from skg_bench.engine.instances import run_instances
-from skg_bench.engine.sharing import users_of_instance
+from skg_bench.engine.sharing_arms import users_of_instance
 
 _USERS, _TURNS = 3, 200  # who are played, and how many turns each at most
 _INSTANCES = 2  # of at most so many users, where users share a memory

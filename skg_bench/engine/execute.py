@@ -28,7 +28,7 @@ from skg_bench.engine.instances import run_instances
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pools import fitted
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.sharing import users_of_instance, whole_instances
+from skg_bench.engine.sharing_arms import users_of_instance, whole_instances
 from skg_bench.engine.tasks import WHOLE, Existing, Join, Part, Task, ours, tasks_left, waves
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 from skg_bench.runfolder import shards

@@ -15,7 +15,7 @@ from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.pieces import Piece, apart
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.sharing import instance_cohorts, users_of_instance
+from skg_bench.engine.sharing_arms import instance_cohorts, users_of_instance
 from skg_bench.runfolder import shards
 
 _POOLED = 16  # shards among whose users cohorts are formed
