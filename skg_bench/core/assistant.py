@@ -238,7 +238,7 @@ class Keeping(Protocol):
 
     @property
     def shares(self) -> Shares:
-        """Who shares one memory: `user`, `all`, or a number of users."""
+        """Number of users who share one memory: a number, `all`, or `user`: each has their own."""
         ...
 
     def shared(self, state: Any) -> Any:
