@@ -1,5 +1,6 @@
-"""Commands that the help of each command shows; tests parse them."""
+"""Options that ask for help, and the commands that it shows for each command; tests parse them."""
 
+HELP = ["-h", "--help"]
 RUN = "runs/grid-1a2b3c4d"
 EXAMPLES = {
     "run": (

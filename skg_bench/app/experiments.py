@@ -18,6 +18,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from skg_bench.app import table_blocks
+from skg_bench.app.examples import HELP
 from skg_bench.app.experiment_report import Report, check_folder
 from skg_bench.app.progress import console, working
 from skg_bench.app.suggestions import nearest
@@ -107,7 +108,7 @@ def run_experiment(name: str, arguments: Sequence[str]) -> int:
     known = questions()
     if name not in known:
         raise UsageError(f"there is no experiment {name!r}; {nearest(name, known)}")
-    if _RESTARTED not in os.environ and "--help" not in arguments:  # before anything heavy is imported
+    if _RESTARTED not in os.environ and not {*HELP} & {*arguments}:  # before anything heavy is imported
         console(sys.stderr).print(f"{name}: {known[name]}")
     folder, _, module = name.partition("/")
     path = f"{experiment_module(folder)}.{module or 'analysis'}"
@@ -147,7 +148,7 @@ def _command(name: str, question: str, entry: Experiment) -> Callable[..., int]:
     command.__annotations__ = hints
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     commands = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    commands.command()(command)
+    commands.command(context_settings={"help_option_names": HELP})(command)
     return typer.main.get_command(commands)
 
 

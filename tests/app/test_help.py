@@ -28,6 +28,7 @@ def test_every_command_has_examples_in_its_help() -> None:
     for name, lines in EXAMPLES.items():
         code, out, _ = call(*name.split(), "--help")
         assert code == 0
+        assert call(*name.split(), "-h") == (0, out, "")
         assert max(map(len, out.splitlines())) <= 80
         assert "Examples:" in out
         for line in lines:
