@@ -4,6 +4,8 @@ the first line.
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +50,16 @@ def compare(
     reference, metric or correction.
     """
     from skg_bench.analysis.comparison.compare import compare as paired
+    from skg_bench.runfolder.instance_run import by_instance, instance_words
     from skg_bench.runfolder.run import Run
 
     opened = [source if isinstance(source, Run) else Run(source) for source in runs]
-    return paired(opened, reference, correction=correction, margins=margins, flips=flips)
+    compared = paired([*map(by_instance, opened)], reference, correction=correction, margins=margins, flips=flips)
+    shared = dict.fromkeys(words for words in map(instance_words, opened) if words)
+    rows = compared.rows
+    if shared and compared.users == 1:  # resamples of one instance are all the same
+        rows = tuple(replace(row, bootstrap=(nan, nan)) for row in rows)
+    return replace(compared, gaps=(*shared, *compared.gaps), rows=rows)
 
 
 def _counted(overrides: Sequence[str], progress: "Progress | None") -> "Run":

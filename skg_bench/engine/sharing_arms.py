@@ -34,6 +34,12 @@ def check_instances(arms: Sequence[Arm], users: int, stream: str) -> None:
                 f"arm {arm.name!r}: users who share a memory are played in order of time, and the events of this "
                 "simulator depend on answers (stream: reactive); take assistant.shares=user"
             )
+    sharing = [arm.name for arm in arms if users_of_instance(arm, users) > 1]
+    if sharing and (cut := [arm.name for arm in arms if arm.freeze is not None or arm.fork is not None]):
+        raise UsageError(
+            f"arm {cut[0]!r} freezes or forks at a turn of each user, and users of arm {sharing[0]!r} share a memory. "
+            "Such a run is measured by instance, whose turns are others; take two runs"
+        )
 
 
 def whole_instances(missing: Bool, arms: Sequence[Arm], users: int) -> Bool:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from skg_bench.analysis.comparison.compare import ComparisonRow, compare
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report.sentences import Sentence, Tone, code
+from skg_bench.runfolder.instance_run import by_instance, instance_words
 from skg_bench.runfolder.run import Run
 
 
@@ -20,6 +21,7 @@ def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
     return [
         *(sentence for arm, table in tables.items() for sentence in _leaks(arm, table)),
         *(sentence for arm, table in tables.items() if judged for sentence in _bounds(run, arm, table, reference)),
+        *(Sentence(words, "caution") for words in [instance_words(run)] if words),
         *(sentence for arm in arms for sentence in _controls(run, arm)),
     ]
 
@@ -87,7 +89,7 @@ class _Supposed(Run):
 
 
 def _supposed(run: Run, arm: str, reference: str, right: bool) -> ComparisonRow:
-    rows = compare([_Supposed(run, [reference, arm], right=right)], reference).rows
+    rows = compare([by_instance(_Supposed(run, [reference, arm], right=right))], reference).rows
     return next(row for row in rows if row.metric.name == "utility")
 
 

@@ -1,5 +1,6 @@
 """Users who share one memory: played in order of time, whole, with one clock; the unit of every interval."""
 
+import math
 import os
 import signal
 import subprocess
@@ -10,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+import skg_bench
+from skg_bench.analysis.summary import read_summary
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import ROOT, refused
 from tests.assistant.plugin import WORLD, run
 from tests.assistant.python.test_objects import FILE, NEVER, arms, playing, rows, unlike
 
+SKG = ["policy.threshold=0.3"]
 SIZE = "assistant.parameters={size: 60}"
 ALL, PAIRS = "assistant.shares=all", "assistant.shares=2"
 TABLE = {
@@ -71,6 +75,37 @@ def test_cohorts_and_workers_change_no_row_of_a_memory_for_all(
         assert unlike(rows(base, name), rows(other, name)) == []
 
 
+def test_one_instance_has_no_interval_and_says_so(base: Run) -> None:
+    figures = read_summary(base)
+    hit = figures.arms["all"]["hit_rate"]
+    turns = rows(base, "all")
+    assert (hit.mean, hit.n_users) == (pytest.approx(hits(base, "all") / len(turns)), 1)
+    assert (hit.low, hit.high, hit.low_new, hit.high_new) == (None,) * 4
+    compared = skg_bench.compare(base, reference="never")
+    assert all(math.isnan(end) for row in compared.rows for end in row.bootstrap)
+    assert "That is one instance of 6 users, so there are no intervals." in compared.gaps[0]
+    assert "so there are no intervals" in (base.path / "report.html").read_text("utf-8")
+
+
+def test_instances_are_the_unit_of_intervals(base: Run, tmp_path: Path) -> None:
+    """Three instances of two users: the mean over instances, each all the requests of its users."""
+    made = run(tmp_path / "pairs", arms(never=NEVER, skg=SKG, pairs=TABLE["pairs"]), "reference=never")
+    assert unlike(rows(base, "pairs"), rows(made, "pairs")) == []
+    figures, by = read_summary(made), [[0, 0] for _ in range(3)]
+    for row in rows(made, "pairs"):
+        by[row["user"] // 2][0] += row["serving"] == "stored"
+        by[row["user"] // 2][1] += 1
+    hit = figures.arms["pairs"]["hit_rate"]
+    assert (hit.mean, hit.n_users) == (pytest.approx(sum(a / b for a, b in by) / 3), 3)
+    assert hit.low_new is not None
+    assert hit.low_new < hit.mean < hit.high_new
+    (one,) = (each for each in skg_bench.compare(made).rows if (each.arm, each.metric.name) == ("pairs", "utility"))
+    assert row.difference.estimate.n_users == 3
+    assert row.wins + row.ties + row.losses == 3
+    last = {row["user"]: row["book_size"] for row in made.turns("skg", ["book_size"]).to_pylist()}
+    assert figures.arms["skg"]["skills"].mean == pytest.approx(sum(last.values()) / 6)
+
+
 SLOW = """
 
 import time as clock
@@ -104,7 +139,7 @@ def test_an_instance_that_was_killed_begins_anew_and_gives_the_same_rows(base: R
 
 def wrong(tmp_path: Path, *texts: str, more: tuple[str, ...] = ()) -> str:
     table = arms(never=NEVER, it=list(texts))
-    return " ".join(refused("run", *WORLD, *more, table, "reference=never", f"out={tmp_path / 'run'}").split())
+    return " ".join(refused("run", *WORLD, table, *more, "reference=never", f"out={tmp_path / 'run'}").split())
 
 
 @pytest.mark.parametrize(
@@ -116,6 +151,7 @@ def wrong(tmp_path: Path, *texts: str, more: tuple[str, ...] = ()) -> str:
         ([ALL], ("users=5000",), "valid are up to 4,096 users"),
         ([ALL], ("part=0/2",), "users of arm 'it' share a memory, and a part may end among them"),
         ([ALL, "freeze=all", "freeze_at=60"], (), "freeze: users share the memory of"),
+        ([ALL], ("+arms.cut=[freeze=all,freeze_at=60]",), "arm 'cut' freezes or forks at a turn of each user"),
     ],
 )
 def test_what_cannot_be_shared_is_refused_by_name(

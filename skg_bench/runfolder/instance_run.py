@@ -1,0 +1,144 @@
+"""A run in which users share a memory, read by instance: who shares one is one person to all statistics."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.core.grid import I64
+from skg_bench.runfolder.run import Run
+
+_SHARING = ("skg_bench.assistant.python.", "skg_bench.assistant.endpoint.")
+_TURNS = ("source_turn", "about")  # columns of a log that name another turn of the user
+
+
+def shared_by(run: Run) -> dict[str, int]:
+    """Number of users who share one memory, by arm; arms whose users have their own are left out."""
+    users, sizes = int(run.manifest["users"]), {}
+    for arm, composition in (run.manifest.get("compositions") or {}).items():
+        match composition.get("assistant"):
+            case {"_target_": str(target), "shares": shares} if target.startswith(_SHARING) and shares != "user":
+                sizes[arm] = users if shares == "all" else int(shares)
+    return {arm: size for arm, size in sizes.items() if size > 1}
+
+
+def by_instance(run: Run) -> Run:
+    """The run as statistics read it: itself, or by instance where users share a memory in any arm."""
+    size = lcm(*shared_by(run).values())
+    return InstanceRun(run, size) if size > 1 else run
+
+
+def instance_words(run: Run) -> str | None:
+    """Sentence that says what is the unit of intervals where users share a memory; None: users are."""
+    if not (sizes := shared_by(run)):
+        return None
+    users, size = int(run.manifest["users"]), lcm(*sizes.values())
+    arms = ", ".join(f"{n:,} users of {arm}" for arm, n in sizes.items())
+    if size == users:
+        return f"{arms} share one memory. That is one instance of {size:,} users, so there are no intervals."
+    units = f"{users // size:,} instances of {size:,} users"
+    return f"{arms} share one memory. So {units} are the units of all intervals."
+
+
+class InstanceRun(Run):
+    """A run whose logs have a number of an instance in the place of each user's.
+
+    Its turns are those of all its users, in order of time; `book_size` is a mean over its users.
+    """
+
+    def __init__(self, run: Run, size: int) -> None:
+        """`size`: users of an instance."""
+        super().__init__(run.path)
+        self._run, self._size = run, size
+
+    @property
+    def arms(self) -> list[str]:
+        return self._run.arms
+
+    def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Turn rows of one arm, by instance and turn; the same holds for the other logs."""
+        return self._moved(self._run.turns(arm, columns, self._members(users)))
+
+    def updates(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        return self._moved(self._run.updates(arm, columns, self._members(users)))
+
+    def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        return self._moved(self._run.feedback(arm, columns, self._members(users)))
+
+    def learning(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        return self._moved(self._run.learning(arm, columns, self._members(users)))
+
+    def _members(self, instances: Sequence[int] | None) -> list[int] | None:
+        """Users of instances; None: of all."""
+        if instances is None:
+            return None
+        return [user for each in instances for user in range(each * self._size, (each + 1) * self._size)]
+
+    @cached_property
+    def _places(self) -> "_Places":
+        table = self._run.turns(self.arms[0], ["time"])
+        user, turn, time = (table[name].to_numpy() for name in ("user", "turn", "time"))
+        return _Places.of(user, turn, time, self._size)
+
+    def _moved(self, table: pa.Table) -> pa.Table:
+        """The log with instances and their turns."""
+        user = table["user"].to_numpy().astype(np.int64)
+        instance, books = user // self._size, "book_size" in table.column_names
+        if books and table["book_size"].null_count == 0:
+            table = _mean_books(table, user, self._places.at(user, table["turn"].to_numpy()), self._size)
+        for name in ("turn", *_TURNS):
+            if name in table.column_names:
+                other = table[name].to_numpy().astype(np.int64)
+                known = np.flatnonzero(other >= 0)  # below 0: before the first turn, or none
+                other[known] = self._places.at(user[known], other[known])
+                table = _with(table, name, other)
+        table = _with(table, "user", instance)
+        return table.take(pa.array(np.lexsort((np.arange(len(user)), table["turn"].to_numpy(), instance))))
+
+
+def _with(table: pa.Table, name: str, values: I64) -> pa.Table:
+    """The table with other values of a column."""
+    field = table.schema.field(name)
+    return table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
+
+
+def _mean_books(table: pa.Table, user: I64, place: I64, size: int) -> pa.Table:
+    """The table with the mean over an instance's users of how large the book of each last was. Rows are by user and
+    turn, `user` and `place` `[N]`.
+    """
+    book = table["book_size"].to_numpy().astype(np.float64)
+    more = book - np.where(np.r_[True, np.diff(user) != 0], 0.0, np.r_[0.0, book[:-1]])
+    instance = user // size
+    order = np.lexsort((place, instance))
+    total, start = np.cumsum(more[order]), np.searchsorted(instance, instance)
+    values = np.empty(len(book))
+    values[order] = (total - np.where(start > 0, total[start - 1], 0.0)) / size
+    return table.set_column(table.column_names.index("book_size"), "book_size", pa.array(values))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Place of each turn among those of its instance, flat over users and their turns."""
+
+    users: I64  # [n] ids, ascending
+    start: I64  # [n] of each user
+    place: I64  # [N]
+
+    @staticmethod
+    def of(user: I64, turn: I64, time: Any, size: int) -> "_Places":
+        """Places of turns `[N]`, in the order (user, turn), at their times: the user of the lowest id comes first."""
+        users, start = np.unique(user, return_index=True)
+        instance = user.astype(np.int64) // size
+        order = np.lexsort((turn, user, time, instance))
+        place = np.empty(len(user), np.int64)
+        place[order] = np.arange(len(user)) - np.searchsorted(instance, instance)
+        return _Places(users.astype(np.int64), start.astype(np.int64), place)
+
+    def at(self, user: I64, turn: I64) -> I64:
+        """Places of turns `[n]` of these users."""
+        places: I64 = self.place[self.start[np.searchsorted(self.users, user)] + turn]
+        return places
