@@ -100,8 +100,8 @@ def test_instances_are_the_unit_of_intervals(base: Run, tmp_path: Path) -> None:
     assert hit.low_new is not None
     assert hit.low_new < hit.mean < hit.high_new
     (one,) = (each for each in skg_bench.compare(made).rows if (each.arm, each.metric.name) == ("pairs", "utility"))
-    assert row.difference.estimate.n_users == 3
-    assert row.wins + row.ties + row.losses == 3
+    assert one.difference.estimate.n_users == 3
+    assert one.wins + one.ties + one.losses == 3
     last = {row["user"]: row["book_size"] for row in made.turns("skg", ["book_size"]).to_pylist()}
     assert figures.arms["skg"]["skills"].mean == pytest.approx(sum(last.values()) / 6)
 
