@@ -80,6 +80,12 @@ class Purpose(IntEnum):
     STRATEGY = 111
     CALL_SECONDS = 112
     COMPARED = 113
+    TOLD = 120
+    MANNER = 121
+    CORRECTED = 122
+    PERSISTS = 123
+    PERSISTENT = 124
+    REPAIRED = 125
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

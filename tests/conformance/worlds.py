@@ -122,9 +122,16 @@ def shoppers(_folder: Path) -> Overrides:
     return (f"users={USERS}", "weeks=2", "simulator.triggers_per_week=15", "serving=prompted", "seeds=rookie", "seed=7")
 
 
+def fact_users(_folder: Path) -> Overrides:
+    """Some who ask much, and tell much of what only they know."""
+    dense = tuple(text.replace("simulator.", "simulator.users.") for text in world.DENSE)
+    return (f"users={USERS}", *dense, "simulator.asks_for_two=1", "simulator.facts_change=0.5", "embedder=hashing")
+
+
 SIMULATORS: Mapping[str, Callable[[Path], Overrides]] = {
     "recorded": recorded, "sgd": sgd, "uss": uss, "wildchat": wildchat, "agentropy": agentropy_folders,
     "clinc150": clinc150, "labelled": labelled, "conversations": conversations, "guardian": shoppers,
+    "facts": fact_users,
 }  # fmt: skip
 EMBEDDED = "simulator=recorded"  # has 240 messages: models take long
 EMBEDDED_ALONE = {"guardian_minilm": "simulator=guardian"}  # vectors of one world's messages
