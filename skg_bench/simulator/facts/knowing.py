@@ -1,4 +1,4 @@
-"""What a model without memory knows of the user: what stands in its prompt. Else it asks back, declines or guesses.
+"""Knowledge that a model has of the user: its prompt. Where that lacks a fact, it asks back, declines or guesses.
 
 Each manner is an outcome. Where the fact was never told, or no longer holds, the right answer is to say so: asking back
 and declining are right there, and a guess is wrong.
@@ -15,10 +15,10 @@ from skg_bench.simulator.facts.catalogue import Catalogue
 from skg_bench.simulator.facts.stream import Needs
 from skg_bench.simulator.facts.table import BY_DEVICE, BY_NOBODY, BY_USER, BY_WORLD, TELLING
 
-PROMPTS = ("nothing", "fact", "outdated", "mistaken")
-NOTHING, FACT, OUTDATED, MISTAKEN = range(len(PROMPTS))
-MANNERS = ("answered", "asked_back", "declined", "guessed")
-ANSWERED, ASKED_BACK, DECLINED, GUESSED = range(len(MANNERS))
+PROMPT_CONTENTS = ("nothing", "fact", "outdated", "mistaken")
+NOTHING, FACT, OUTDATED, MISTAKEN = range(len(PROMPT_CONTENTS))
+MANNERS = ("stated", "asked_back", "declined", "guessed")
+STATED, ASKED_BACK, DECLINED, GUESSED = range(len(MANNERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Turns:
 
     @staticmethod
     def of(needs: Needs, type_: I32, number: I32) -> "Turns":
-        """Those of the events with these numbers."""
+        """Needs of the events with these numbers."""
         at = np.arange(len(number)), number
         return Turns(
             type_, needs.knower[at], needs.thing[at], needs.wanted[at], needs.told[at], needs.changed[at],
@@ -79,9 +79,9 @@ class Manners:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What models know at one turn, `[B]` each."""
+    """Knowledge of models at one turn, `[B]` each."""
 
-    prompt: I32  # index into PROMPTS; -1 where nothing of the user is needed
+    prompt: I32  # index into PROMPT_CONTENTS; -1 where nothing of the user is needed
     manner: I32  # index into MANNERS
     ability: F64  # probability of a right answer, given the manner
     chance: F64  # the same before the manner is drawn
@@ -99,7 +99,7 @@ def knowledge(
     if not manners.tools:
         lacks |= turns.knower == BY_DEVICE
     guesses = manners.guesses(prompted)
-    manner = np.where(lacks, manners.manner(guesses, event), ANSWERED).astype(np.int32)
+    manner = np.where(lacks, manners.manner(guesses, event), STATED).astype(np.int32)
     knowable = turns.knowable(catalogue) | (turns.knower == BY_DEVICE)
     guessed, honest = (np.where(knowable, manners.guess_right, 0.0), np.where(knowable, 0.0, 1.0))
     guessed = np.where(turns.knower == BY_DEVICE, 0.0, guessed)  # without its tool nobody can say what is so now
@@ -112,7 +112,7 @@ def knowledge(
 
 
 def _stated(catalogue: Catalogue, turns: Turns, ledger: Ledger, recalled: I32) -> I32:
-    """What prompts with answers `recalled` (handles `[B, J]`, -1: none) state of the facts that are needed, `[B]`."""
+    """Contents of prompts with answers `recalled` (handles `[B, J]`, -1: none), of the facts that are needed, `[B]`."""
     row = np.arange(len(recalled))[:, None]
     type_, right, time = (column[row, recalled] for column in (ledger.type, ledger.right, ledger.time))
     thing = np.where(recalled >= 0, catalogue.thing[type_], -1)

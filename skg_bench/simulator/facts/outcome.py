@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from skg_bench.core.domain import Domain, FeedbackKind, outcome_field, outcome_fields
 from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.simulator.facts.knowing import MANNERS, PROMPTS
+from skg_bench.simulator.facts.knowing import MANNERS, PROMPT_CONTENTS
 from skg_bench.simulator.facts.table import KNOWERS
 
 NEEDS = ("told", "not_told")
-TOLD, NOT_TOLD = range(len(NEEDS))
+KNOWABLE, UNKNOWABLE = range(len(NEEDS))
 OLD_DAYS = 14  # from which on a telling is old, for `retention`
 
 
@@ -18,7 +18,7 @@ class FactOutcome:
 
     known_by: I32 = outcome_field("who can know it; telling: a message that tells a fact", levels=(*KNOWERS, "telling"))
     need: I32 = outcome_field("the facts that it needs were told and hold, or not; null: it needs none", levels=NEEDS)
-    prompt: I32 = outcome_field("what the prompt states of these facts; null: it needs none", levels=PROMPTS)
+    prompt: I32 = outcome_field("what the prompt states of these facts; null: it needs none", levels=PROMPT_CONTENTS)
     manner: I32 = outcome_field("how the model answered", levels=MANNERS)
     fact_changed: Bool = outcome_field("a fact that it needs was told with another value before")
     first_asked: Bool = outcome_field("the user asks for these facts for the first time")

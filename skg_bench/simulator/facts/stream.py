@@ -15,7 +15,7 @@ from skg_bench.simulator.order import answerable
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What events need, by their number, `[B, W]` each."""
+    """Facts that events need, by their number, `[B, W]` each."""
 
     knower: I8  # index into KNOWERS; TELLING: the message tells a fact
     thing: I32  # [B, W, 2] facts, -1: none
@@ -26,7 +26,7 @@ class Needs:
 
     @staticmethod
     def blank(n: int, width: int) -> "Needs":
-        """Nothing is needed."""
+        """Needs of events that need nothing."""
         shape = n, width
         none = np.full((n, width, 2), -1, np.int32)
         return Needs(

@@ -1,11 +1,11 @@
-"""Who can know what is asked, and what users tell of it: the file in the format of data/facts/facts.yaml, as arrays."""
+"""Knowers of what is asked, and messages in which users tell it: the file in the format of data/facts/facts.yaml, as arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FactPair:
     """A request that needs two facts."""
 
     name: str
@@ -49,7 +49,7 @@ class FactTable:
     known_by: I32  # [types] index into KNOWERS
     one_offs: int  # of messages that nobody asks twice
     facts: tuple[Fact, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[FactPair, ...]
     digest: str
 
     @staticmethod
@@ -87,8 +87,8 @@ def _compiled(file: Path, types: tuple[str, ...], intents: tuple[str, ...]) -> F
     return FactTable(known_by, KNOWERS.index(one_offs), facts, pairs, digest)
 
 
-def _knowers(file: Path, section: Any, types: Sequence[str], intents: Sequence[str]) -> Mapping[str, str]:
-    """Who knows each request type; a row of the type itself stands before that of its intent."""
+def _knowers(file: Path, section: object, types: Sequence[str], intents: Sequence[str]) -> Mapping[str, str]:
+    """Knower of each request type; a row of the type itself stands before that of its intent."""
     if not isinstance(section, dict) or set(section) - set(KNOWERS):
         raise UsageError(f"{file}: known_by={section!r}, valid are lists of intents under {', '.join(KNOWERS)}")
     listed: dict[str, str] = {}
@@ -108,7 +108,7 @@ def _knowers(file: Path, section: Any, types: Sequence[str], intents: Sequence[s
     return knower_of
 
 
-def _facts(file: Path, section: Any, knower: Mapping[str, str], types: Sequence[str]) -> tuple[Fact, ...]:
+def _facts(file: Path, section: object, knower: Mapping[str, str], types: Sequence[str]) -> tuple[Fact, ...]:
     rows = section if isinstance(section, dict) else {}
     if unknown := set(rows) - {name.partition("|")[0] for name in types}:
         raise UsageError(f"{file}: facts: {min(unknown)} is no intent of the corpus")
@@ -123,7 +123,7 @@ def _facts(file: Path, section: Any, knower: Mapping[str, str], types: Sequence[
     return tuple(facts)
 
 
-def _fact(file: Path, intent: str, row: Any, number: int, slot: str) -> Fact:
+def _fact(file: Path, intent: str, row: object, number: int, slot: str) -> Fact:
     where = f"{file}: facts: {intent}"
     if not isinstance(row, dict) or set(row) != {"values", *WAYS}:
         raise UsageError(f"{where}: valid are the fields values, {', '.join(WAYS)}, each a list of texts")
@@ -145,7 +145,7 @@ def _filled(wordings: Sequence[str], value: str, slot: str) -> tuple[str, ...]:
     return tuple(text.replace("{value}", value).replace("{slot}", slot) for text in wordings)
 
 
-def _pairs(file: Path, section: Any, place: Mapping[str, int]) -> tuple[Pair, ...]:
+def _pairs(file: Path, section: object, place: Mapping[str, int]) -> tuple[FactPair, ...]:
     pairs = []
     for number, row in enumerate(section if isinstance(section, list) else [section]):
         where = f"{file}: pairs: row {number + 1}"
@@ -156,5 +156,5 @@ def _pairs(file: Path, section: Any, place: Mapping[str, int]) -> tuple[Pair, ..
             raise UsageError(f"{where}: needs={needs!r}, valid are two requests that only the user knows")
         if not isinstance(wordings, list) or not wordings or not all(isinstance(text, str) for text in wordings):
             raise UsageError(f"{where}: wordings={wordings!r}, valid is a list of at least one text")
-        pairs.append(Pair(row["name"], (place[needs[0]], place[needs[1]]), tuple(wordings)))
+        pairs.append(FactPair(row["name"], (place[needs[0]], place[needs[1]]), tuple(wordings)))
     return tuple(pairs)

@@ -35,9 +35,9 @@ from skg_bench.simulator.answers.judging import Judging, Users
 from skg_bench.simulator.answers.world import AssistantUsers
 from skg_bench.simulator.facts.catalogue import Catalogue
 from skg_bench.simulator.facts.errors import Persistence
-from skg_bench.simulator.facts.knowing import ANSWERED, ASKED_BACK, DECLINED, Knowledge, Manners, Turns, knowledge
+from skg_bench.simulator.facts.knowing import STATED, ASKED_BACK, DECLINED, Knowledge, Manners, Turns, knowledge
 from skg_bench.simulator.facts.ledger import TellingShares, draw_tellings, pair_requests
-from skg_bench.simulator.facts.outcome import CORRECTION, FACTS, NOT_TOLD, OLD_DAYS, TOLD, FactOutcome
+from skg_bench.simulator.facts.outcome import CORRECTION, FACTS, UNKNOWABLE, OLD_DAYS, KNOWABLE, FactOutcome
 from skg_bench.simulator.facts.stream import Needs, woven
 from skg_bench.simulator.facts.table import TELLING, FactTable, fact_table
 
@@ -234,11 +234,11 @@ class FactUsers:
 
     def _outcome(self, event: Event, turns: Turns, known: Knowledge, called: Bool) -> FactOutcome:
         knowable, needs = turns.knowable(self.catalogue), turns.thing[:, 0] >= 0
-        need = np.where(needs, np.where(knowable, TOLD, NOT_TOLD), -1).astype(np.int32)
+        need = np.where(needs, np.where(knowable, KNOWABLE, UNKNOWABLE), -1).astype(np.int32)
         old = knowable & (event.time - turns.told >= OLD_DAYS * DAY)
         return FactOutcome(
             turns.knower.astype(np.int32), need, np.where(called, known.prompt, -1).astype(np.int32),
-            np.where(called, known.manner, ANSWERED).astype(np.int32), turns.changed, turns.first, old,
+            np.where(called, known.manner, STATED).astype(np.int32), turns.changed, turns.first, old,
             np.where(called, known.chance, np.nan),
         )  # fmt: skip
 

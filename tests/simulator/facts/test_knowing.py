@@ -5,7 +5,7 @@ import pytest
 
 from skg_bench.core.draws import key
 from skg_bench.core.world import RIGHT
-from skg_bench.simulator.facts.outcome import CORRECTION, NOT_TOLD, TOLD
+from skg_bench.simulator.facts.outcome import CORRECTION, UNKNOWABLE, KNOWABLE
 from skg_bench.simulator.facts.table import BY_USER, TELLING
 from skg_bench.simulator.facts.world import FactUsers
 from tests.simulator.facts.fact_runs import answered, habits, served, world
@@ -53,20 +53,20 @@ def sure() -> FactUsers:
 
 def test_without_memory_at_most_a_tenth_of_what_only_the_user_knows_is_right() -> None:
     need, _, _, _, chance, right, *_ = played(world(*habits("simulator.users")), "nothing")
-    assert (need == TOLD).sum() > 100
-    assert right[need == TOLD].mean() <= 0.1
-    assert chance[need == TOLD].max() <= 0.1
+    assert (need == KNOWABLE).sum() > 100
+    assert right[need == KNOWABLE].mean() <= 0.1
+    assert chance[need == KNOWABLE].max() <= 0.1
 
 
 def test_the_newest_telling_makes_all_told_facts_right(sure: FactUsers) -> None:
     need, _, _, _, _, right, *_ = played(sure, "newest")
-    assert right[need == TOLD].all()
-    assert right[need == NOT_TOLD].mean() > 0.6  # models decline or ask back, also where the end was told
+    assert right[need == KNOWABLE].all()
+    assert right[need == UNKNOWABLE].mean() > 0.6  # models decline or ask back, also where the end was told
 
 
 def test_the_oldest_telling_is_wrong_where_a_fact_changed_and_nowhere_else(sure: FactUsers) -> None:
     need, prompt, _, changed, _, right, *_ = played(sure, "oldest")
-    told = need == TOLD
+    told = need == KNOWABLE
     assert (told & changed).sum() > 20
     assert np.array_equal(right[told], ~changed[told])
     assert (prompt[told & changed] == 2).all()  # outdated
@@ -75,7 +75,7 @@ def test_the_oldest_telling_is_wrong_where_a_fact_changed_and_nowhere_else(sure:
 def test_another_fact_in_the_prompt_makes_models_guess_more() -> None:
     made = world(*habits("simulator.users"))
     need, _, _, _, chance, _, _, prompted = played(made, "other")
-    missing = need == NOT_TOLD
+    missing = need == UNKNOWABLE
     assert set(np.round(chance[missing & prompted], 6)) == {round(1 - made.guesses_if_misled, 6)}
     _, _, _, _, alone, *_ = played(made, "nothing")
     assert set(np.round(alone[missing], 6)) == {round(made.asks_back + made.declines, 6)}
@@ -85,8 +85,8 @@ def test_another_fact_in_the_prompt_makes_models_guess_more() -> None:
 def test_a_share_of_wrong_answers_to_told_facts_is_corrected(share: float) -> None:
     made = world(*SURE, f"simulator.users_correct={share}", *habits("simulator.users"))
     need, _, _, _, _, right, corrected, _ = played(made, "nothing")
-    assert not corrected[right | (need == NOT_TOLD)].any()
-    assert abs(corrected[~right & (need == TOLD)].mean() - share) < 0.1
+    assert not corrected[right | (need == UNKNOWABLE)].any()
+    assert abs(corrected[~right & (need == KNOWABLE)].mean() - share) < 0.1
 
 
 def test_without_tools_what_a_device_knows_cannot_be_answered() -> None:
