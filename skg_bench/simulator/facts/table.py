@@ -1,4 +1,4 @@
-"""Knowers of what is asked, and messages in which users tell it: the file in the format of data/facts/facts.yaml, as arrays."""
+"""Knowers of what is asked, and messages that tell it: the file in the format of data/facts/facts.yaml, as arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

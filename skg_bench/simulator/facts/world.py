@@ -35,9 +35,9 @@ from skg_bench.simulator.answers.judging import Judging, Users
 from skg_bench.simulator.answers.world import AssistantUsers
 from skg_bench.simulator.facts.catalogue import Catalogue
 from skg_bench.simulator.facts.errors import Persistence
-from skg_bench.simulator.facts.knowing import STATED, ASKED_BACK, DECLINED, Knowledge, Manners, Turns, knowledge
+from skg_bench.simulator.facts.knowing import ASKED_BACK, DECLINED, STATED, Knowledge, Manners, Turns, knowledge
 from skg_bench.simulator.facts.ledger import TellingShares, draw_tellings, pair_requests
-from skg_bench.simulator.facts.outcome import CORRECTION, FACTS, UNKNOWABLE, OLD_DAYS, KNOWABLE, FactOutcome
+from skg_bench.simulator.facts.outcome import CORRECTION, FACTS, KNOWABLE, OLD_DAYS, UNKNOWABLE, FactOutcome
 from skg_bench.simulator.facts.stream import Needs, woven
 from skg_bench.simulator.facts.table import TELLING, FactTable, fact_table
 

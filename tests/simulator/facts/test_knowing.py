@@ -5,7 +5,7 @@ import pytest
 
 from skg_bench.core.draws import key
 from skg_bench.core.world import RIGHT
-from skg_bench.simulator.facts.outcome import CORRECTION, UNKNOWABLE, KNOWABLE
+from skg_bench.simulator.facts.outcome import CORRECTION, KNOWABLE, UNKNOWABLE
 from skg_bench.simulator.facts.table import BY_USER, TELLING
 from skg_bench.simulator.facts.world import FactUsers
 from tests.simulator.facts.fact_runs import answered, habits, served, world
