@@ -189,12 +189,11 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     curator: Curator[Any] = made(path)
     query, books = world()
     hit = books.active[:, 0] & (np.arange(B) % 2 == 0)
-    past = samples.history(np.random.default_rng(0), query.text, books, 9)
+    context = samples.context(np.random.default_rng(0), query.text, books, 9)
+    context = replace(context, truth=query.truth if curator.sees_truth else None)
     seen = Observation(
-        query.time, 9, query.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
-        (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_), samples.TEXTS,
-        query.truth if curator.sees_truth else None, np.zeros((B, 10), np.int32),
-        np.where(hit, 0, -1).astype(np.int32)[:, None], np.zeros(B, np.bool_),
+        query.time, 9, query.text, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
+        (np.arange(B) % 4 - 1).astype(np.int32), context,
     )  # fmt: skip
     state = curator.start(B)
     check_state(state, B, curator)

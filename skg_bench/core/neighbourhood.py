@@ -41,17 +41,17 @@ class Neighbourhood:
 def neighbourhood(query: Query, books: Skillbooks, most: int) -> Neighbourhood:
     """Up to `most` examples for each message."""
     dots = query.similarity.dots()
-    known = np.arange(dots.shape[1]) < books.n_examples[:, None]
-    known &= np.take_along_axis(books.active, books.example_skill, axis=1)
+    known = np.arange(dots.shape[1]) < books.examples.count[:, None]
+    known &= np.take_along_axis(books.active, books.examples.skill, axis=1)
     place = _nearest(dots, known, books)[:, :most]
     cosine = np.take_along_axis(dots, place, axis=1).astype(np.float64) / SCALE**2
-    skill = np.take_along_axis(books.example_skill, place, axis=1).astype(np.int64)
+    skill = np.take_along_axis(books.examples.skill, place, axis=1).astype(np.int64)
     return Neighbourhood(place, np.take_along_axis(known, place, axis=1), skill, cosine)
 
 
 def _nearest(dots: F32, known: Bool, books: Skillbooks) -> I64:
     """Places of the known examples, then of the others, `[B, E]`."""
-    by_skill = np.argsort(books.example_skill, axis=1, kind="stable")
+    by_skill = np.argsort(books.examples.skill, axis=1, kind="stable")
     keys = np.where(known, -dots.astype(np.int64), np.iinfo(np.int64).max)
     keys = np.take_along_axis(keys, by_skill, axis=1)
     return np.take_along_axis(by_skill, np.argsort(keys, axis=1, kind="stable"), axis=1)

@@ -4,7 +4,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32
-from skg_bench.core.types import NO_STARTS, Skillbooks
+from skg_bench.core.types import NO_STARTS, BookExamples, Skillbooks, UseHistory
 
 
 def shared_book(vectors: I16, example: I32, skill: I32, rows: int) -> Skillbooks:
@@ -23,12 +23,15 @@ def shared_book(vectors: I16, example: I32, skill: I32, rows: int) -> Skillbooks
         return np.broadcast_to(row, (rows, *row.shape))
 
     none, when = each(np.zeros(s, np.int32)), each(np.zeros(s, np.int64))
-    return Skillbooks(
-        n_skills=np.full(rows, s, np.int32), n_examples=np.full(rows, e, np.int32), active=each(np.ones(s, np.bool_)),
-        name=each(np.arange(s, dtype=np.int32)), source=none, uses=none, ok=none, partial=none, miss=none, born=when,
-        last_used=when, last_ok=when, examples_of=each(np.bincount(skill, minlength=s).astype(np.int32)),
-        square=each(np.square(total).sum(axis=1)), hours=each(np.zeros((s, 8), np.int16)), weekend=none,
-        after=each(np.full(s, -1, np.int32)), lineage=each(np.arange(s, dtype=np.int64)),
-        content=each(np.zeros(s, np.uint64)), example=each(example), example_skill=each(skill),
+    examples = BookExamples(
+        np.full(rows, e, np.int32), each(example), each(skill),
+        of_skill=each(np.bincount(skill, minlength=s).astype(np.int32)), square=each(np.square(total).sum(axis=1)),
         starts=starts if rows == 1 else NO_STARTS,
+    )  # fmt: skip
+    history = UseHistory(when, each(np.zeros((s, 8), np.int16)), none, each(np.full(s, -1, np.int32)))
+    return Skillbooks(
+        n_skills=np.full(rows, s, np.int32), active=each(np.ones(s, np.bool_)), name=each(np.arange(s, dtype=np.int32)),
+        source=none, uses=none, ok=none, partial=none, miss=none, born=when, last_used=when,
+        content=each(np.zeros(s, np.uint64)), lineage=each(np.arange(s, dtype=np.int64)),
+        examples=examples, history=history,
     )  # fmt: skip

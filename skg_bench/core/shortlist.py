@@ -30,17 +30,19 @@ def examples_of(books: Skillbooks) -> tuple[I64, I64, I64]:
     """All examples of the books, flat: row, place, and skill in the flat `[B * S]` of the skills. None is padding, of
     which there may be far more than of examples.
     """
-    n = books.n_examples.astype(np.int64)
+    n = books.examples.count.astype(np.int64)
     row = np.arange(len(n)).repeat(n)
     place = np.arange(len(row)) - (n.cumsum() - n).repeat(n)
-    return row, place, row * books.active.shape[1] + books.example_skill[row, place]
+    return row, place, row * books.active.shape[1] + books.examples.skill[row, place]
 
 
 def _nearest(dots: F32, books: Skillbooks, allowed: Bool) -> F32:
     b, width = books.active.shape
     best = np.full((b, width), BELOW_ALL, np.float32)
-    if len(books.starts):
-        np.maximum.reduceat(dots[0, : books.n_examples[0]], books.starts, out=best[0, : len(books.starts)])
+    if len(books.examples.starts):
+        np.maximum.reduceat(
+            dots[0, : books.examples.count[0]], books.examples.starts, out=best[0, : len(books.examples.starts)]
+        )
     else:
         row, place, skill = examples_of(books)
         np.maximum.at(best.reshape(-1), skill, dots[row, place])
@@ -59,7 +61,9 @@ def centroid_cosines(query: Query, books: Skillbooks) -> F64:
     b, width = books.active.shape
     row, place, skill = examples_of(books)
     total = np.bincount(skill, dots[row, place], b * width).reshape(b, width)
-    length = np.sqrt(np.maximum(books.square, 1).astype(np.float64))  # examples that cancel out have no direction
+    length = np.sqrt(
+        np.maximum(books.examples.square, 1).astype(np.float64)
+    )  # examples that cancel out have no direction
     share = np.maximum(total, 0.0) / (length * SCALE)
     return snap(np.where(books.active, np.minimum(share, 1.0), 0.0))
 

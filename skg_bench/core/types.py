@@ -143,11 +143,32 @@ NO_STARTS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
+class BookExamples:
+    """Examples of B skillbooks, for what compares messages or texts with them."""
+
+    count: I32  # [B] number of examples of the book
+    text: I32  # [B, E] text id; beyond `count` -1
+    skill: I32  # [B, E] skill that the example belongs to; beyond `count` any
+    of_skill: I32  # [B, S] number of examples of a skill
+    square: I64  # [B, S] squared length of the sum of its examples' vectors, in squared units of the embedding grid
+    starts: I64  # `[n_skills]` of one user alone: where each skill's examples start, if they lie in order; else `[0]`
+
+
+@dataclass(frozen=True, slots=True)
+class UseHistory:
+    """Times and occasions at which skills of B skillbooks were used and captured, for the signals of a pipeline."""
+
+    last_ok: I64  # [B, S] time of the last successful use, or of creation (`last_updated` of the SKG paper)
+    hours: I16  # [B, S, 8] uses and captures by three-hour bin of the local day
+    weekend: I32  # [B, S] uses and captures at weekends
+    after: I32  # [B, S] the skill that answered right before this one's last use, -1: none
+
+
+@dataclass(frozen=True, slots=True)
 class Skillbooks:
     """Read-only view of B skillbooks. A skill's index within its book is its id; it never changes."""
 
     n_skills: I32  # [B]
-    n_examples: I32  # [B]
     active: Bool  # [B, S] False: archived, or no such skill
     name: I32  # [B, S] text id of the name
     source: I32  # [B, S] turn whose answer is stored
@@ -157,17 +178,10 @@ class Skillbooks:
     miss: I32  # [B, S]
     born: I64  # [B, S] time of the stored answer
     last_used: I64  # [B, S] time of the last use, or of creation
-    last_ok: I64  # [B, S] time of the last successful use, or of creation (`last_updated` of the SKG paper)
-    examples_of: I32  # [B, S] number of examples of a skill
-    square: I64  # [B, S] squared length of the sum of its examples' vectors, in squared units of the embedding grid
-    hours: I16  # [B, S, 8] uses and captures by three-hour bin of the local day
-    weekend: I32  # [B, S] uses and captures at weekends
-    after: I32  # [B, S] the skill that answered right before this one's last use, -1: none
     content: U64  # [B, S] key of what the skill says, 0: nothing (core/content.py; `WrittenTexts.contents` reads it)
     lineage: I64  # [B, S] the operation that added it: number of the event, and which ADD of that event (core/batch.py)
-    example: I32  # [B, E] text id; beyond n_examples -1
-    example_skill: I32  # [B, E] skill; beyond n_examples any
-    starts: I64  # `[n_skills]` of one user alone: where each skill's examples start, if they lie in order; else `[0]`
+    examples: BookExamples
+    history: UseHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,27 +326,40 @@ def _nowhere(_jobs: Jobs) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class LearningContext:
+    """Turn for a curator that compares, reads or writes texts, draws, asks a model, or is an oracle, `[B]` each.
+    Others need none.
+    """
+
+    event: U64  # key of the event, to fold purposes and items on
+    similarity: BookSimilarity
+    texts: WrittenTexts
+    messages: I32  # [B, t + 1] text ids of all messages of the user, by turn, this one last
+    past: I32  # [B, t] those of them before this one that the LLM answered, -1: a skill did
+    shown: I32  # [B, K] ids of the skills that were to choose from, best first, -1 beyond the end
+    asks: Bool  # users whose book may learn; offers and operations for others are dropped
+    tags_only: Bool  # users whose book is frozen: operations other than TAG are dropped
+    report: Callable[[Jobs], None] = _nowhere  # takes the learning jobs of this turn, for the log
+    domain: Domain = ANSWERS  # what kinds of feedback there are
+    truth: TurnTruth | None = None  # given to components with `sees_truth` only
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """Turn as a curator may know it, `[B]` each."""
 
     time: I64
     turn: int
-    text: I32
-    hit: Bool
+    text: I32  # text id of the message
     skill: I32  # the skill that was served, -1: the LLM answered
     best_similarity: F64  # largest similarity of the shortlist, 0 if it is empty
     rating: I32  # as known with the turn, -1: none
-    past: I32  # [B, t] text ids of the user's earlier messages that the LLM answered, -1: a skill did
-    similarity: BookSimilarity
-    event: U64  # key of the event, to fold purposes and items on
-    asks: Bool  # users whose book may learn; offers and operations for others are dropped
-    texts: WrittenTexts
-    truth: TurnTruth | None  # given to components with `sees_truth` only
-    messages: I32  # [B, t + 1] text ids of all messages of the user, by turn, this one last
-    shown: I32  # [B, K] ids of the skills that were to choose from, best first, -1 beyond the end
-    tags_only: Bool  # users whose book is frozen: operations other than TAG are dropped
-    report: Callable[[Jobs], None] = _nowhere  # takes the learning jobs of this turn, for the log
-    domain: Domain = ANSWERS  # what kinds of feedback there are
+    context: LearningContext
+
+    @property
+    def hit(self) -> Bool:
+        """Was a skill served?"""
+        return self.skill >= 0
 
 
 class Curator(Protocol[S]):

@@ -78,7 +78,7 @@ class TermsOfBook:
     @property
     def example(self) -> I32:
         """Text ids of the examples, `[B, E]`: taken from the books when they are read first."""
-        return self.books.example
+        return self.books.examples.text
 
     @property
     def size(self) -> int:

@@ -39,11 +39,11 @@ class Everything:
         """TAGs for uses and ratings, ADD or UPDATE for every answer of the LLM."""
         later = later_tags(known, seen.turn, books)
         hit, new = seen.hit.nonzero()[0], (~seen.hit).nonzero()[0]
-        same = (books.example[new] == seen.text[new, None]) & (
-            np.arange(books.example.shape[1]) < books.n_examples[new, None]
+        same = (books.examples.text[new] == seen.text[new, None]) & (
+            np.arange(books.examples.text.shape[1]) < books.examples.count[new, None]
         )
         again = same.any(axis=1)
-        old = np.where(again, books.example_skill[new, same.argmax(axis=1)], -1)
+        old = np.where(again, books.examples.skill[new, same.argmax(axis=1)], -1)
         first, second = len(hit), len(hit) + len(later.row)
         batch = blank(second + len(new))
         used, rated, captured = slice(first), slice(first, second), slice(second, None)

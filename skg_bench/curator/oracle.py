@@ -33,11 +33,11 @@ class RightAnswers:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         """TAG each use; ADD or UPDATE the skill of the request type after a right answer of the LLM."""
-        if seen.truth is None:
+        if seen.context.truth is None:
             raise ValueError("curator=oracle needs the truth of the turn")
         hit = seen.hit.nonzero()[0]
-        new = (~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0)).nonzero()[0]
-        kind = seen.truth.type[new]
+        new = (~seen.hit & seen.context.truth.llm_right & (seen.context.truth.type >= 0)).nonzero()[0]
+        kind = seen.context.truth.type[new]
         named = (books.name[new] == kind[:, None]) & (np.arange(books.name.shape[1]) < books.n_skills[new, None])
         again = named.any(axis=1)
         n = len(hit) + len(new)

@@ -54,8 +54,8 @@ class Population:
         kinds = len(shelf.strategies.kinds)
         sound = np.flatnonzero(shelf.strategies.sound)
         text = sound[[int((shelf.strategies.kind[sound] == kind).argmax()) for kind in range(kinds)]]
-        row, kind = np.nonzero(seen.asks[:, None] & ~shelf.present(books.content)[:, text])
-        hit = np.flatnonzero(seen.hit & seen.asks)
+        row, kind = np.nonzero(seen.context.asks[:, None] & ~shelf.present(books.content)[:, text])
+        hit = np.flatnonzero(seen.hit & seen.context.asks)
         batch = blank(len(hit) + len(row))
         used, added = slice(len(hit)), slice(len(hit), None)
         batch.row[used], batch.row[added] = hit, row
@@ -65,6 +65,6 @@ class Population:
         batch.about[:] = seen.turn
         if len(row):
             batch.text[added] = seen.text[row]
-            batch.name[added] = seen.texts.add(shelf.strategies.kinds)[kind]
-            batch.content[added] = shelf.written(text, seen.texts.contents)[kind]
+            batch.name[added] = seen.context.texts.add(shelf.strategies.kinds)[kind]
+            batch.content[added] = shelf.written(text, seen.context.texts.contents)[kind]
         return None, batch

@@ -123,8 +123,8 @@ class Reflecting:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Acts
     ) -> tuple[Acts, Batch]:
         """TAGs for uses, and what the model proposed for turns that users judged, as far as admitted."""
-        uses, state = _uses(seen), Acts(outcomes(state.outcome, known, seen.turn, seen.domain))
-        heard = known.rows(begins(known, seen.asks, seen.domain))
+        uses, state = _uses(seen), Acts(outcomes(state.outcome, known, seen.turn, seen.context.domain))
+        heard = known.rows(begins(known, seen.context.asks, seen.context.domain))
         if not len(heard.row):
             return state, uses
         columns = (heard.row, heard.turn, heard.value, heard.skill, heard.kind, state.outcome[heard.row, heard.turn])
@@ -132,7 +132,7 @@ class Reflecting:
         before = {row: self._book(_skills(row, books, seen)) for row in sorted({job.row for job in jobs})}
         self._reflect(jobs, before, seen)
         self._manage(jobs, before, seen)
-        seen.report(_reported(jobs, seen))
+        seen.context.report(_reported(jobs, seen))
         return state, joined(uses, _operations(jobs, seen))
 
     # ------------------------------------------------------------------------------------------------- roles
@@ -140,11 +140,11 @@ class Reflecting:
     def _reflect(self, jobs: Sequence[_Job], books: Mapping[int, _Book], seen: Observation) -> None:
         prompts = []
         row, turn = (np.array([getattr(job, name) for job in jobs], np.int64) for name in ("row", "turn"))
-        questions = seen.texts.read(seen.messages[row, turn], row)
+        questions = seen.context.texts.read(seen.context.messages[row, turn], row)
         for job, question in zip(jobs, questions, strict=True):
             used = _used(job, books[job.row])
             data = {
-                "question": question, "answer": _served(job, used), "feedback": _feedback(job, seen.domain),
+                "question": question, "answer": _served(job, used), "feedback": _feedback(job, seen.context.domain),
                 "skills_used": used, "skillbook": books[job.row].text,
             }  # fmt: skip
             prompts.append(self._prompt(REFLECTOR, Purpose.REFLECT, job, data, seen))
@@ -163,7 +163,7 @@ class Reflecting:
         for job in reflected:
             if job.last.end == "ok" and (update := job.last.value["update"]) is not None:
                 used = [job.skill] if job.skill >= 0 else []
-                frozen = bool(seen.tags_only[job.row])
+                frozen = bool(seen.context.tags_only[job.row])
                 job.admitted = admitted_operations(
                     update, books[job.row].skills, used, self.limits, self.batches, frozen=frozen
                 )
@@ -172,9 +172,13 @@ class Reflecting:
         return _Book(skills, render(Skillbook(tuple(skills)), self.book_characters, self.order).text)
 
     def _prompt(self, role: str, purpose: Purpose, job: _Job, data: Mapping[str, Any], seen: Observation) -> Prompt:
-        key = fold(fold(fold(seen.event[job.row], int(purpose)), job.turn), 0)
+        key = fold(fold(fold(seen.context.event[job.row], int(purpose)), job.turn), 0)
         return self._file(role).ask(
-            data, int(key) >> 1, self.answer_tokens, recorded=seen.texts.recorded, redacted=seen.texts.redacts
+            data,
+            int(key) >> 1,
+            self.answer_tokens,
+            recorded=seen.context.texts.recorded,
+            redacted=seen.context.texts.redacts,
         )
 
     def _file(self, role: str) -> PromptFile:
@@ -191,7 +195,7 @@ def _skills(row: int, books: Skillbooks, seen: Observation) -> list[Skill]:
     n = int(books.n_skills[row])
     columns = (books.active, books.uses, books.ok, books.partial, books.miss)
     values = zip(*(column[row, :n].tolist() for column in columns), strict=True)
-    contents = seen.texts.contents.of(books.content[row, :n])
+    contents = seen.context.texts.contents.of(books.content[row, :n])
     return [
         Skill(i, "", -1, (), active, uses, ok, partial, miss, 0, 0, 0, (0,) * 8, 0, -1, content)
         for i, ((active, uses, ok, partial, miss), content) in enumerate(zip(values, contents, strict=True))
@@ -222,7 +226,7 @@ def _used(job: _Job, book: _Book) -> list[str]:
 
 def _uses(seen: Observation) -> Batch:
     """A TAG for each skill that was served."""
-    row = np.flatnonzero(seen.hit & seen.asks)
+    row = np.flatnonzero(seen.hit & seen.context.asks)
     batch = blank(len(row))
     batch.row[:], batch.op[:], batch.skill[:], batch.uses[:], batch.reason[:] = row, TAG, seen.skill[row], 1, 0
     batch.about[:] = seen.turn
@@ -237,9 +241,9 @@ def _operations(jobs: Sequence[_Job], seen: Observation) -> Batch:
         batch.row[i], batch.op[i], batch.skill[i] = job.row, operation.op, operation.skill
         batch.rating[i], batch.reason[i], batch.about[i] = operation.rating, _REASON[operation.op], job.turn
         if operation.content is not None:
-            batch.content[i] = seen.texts.contents.add(operation.content)
+            batch.content[i] = seen.context.texts.contents.add(operation.content)
         if operation.op == ADD:
-            batch.text[i] = seen.messages[job.row, job.turn]
+            batch.text[i] = seen.context.messages[job.row, job.turn]
             batch.source[i] = job.turn if job.kind == RATING else -1  # else there is no answer
     return batch
 
@@ -257,7 +261,7 @@ def _reported(jobs: Sequence[_Job], seen: Observation) -> Jobs:
     def texts(values: Sequence[str]) -> I32:
         ids = np.full(n, -1, np.int32)
         some = [i for i, value in enumerate(values) if value]
-        ids[some] = seen.texts.add([values[i] for i in some])
+        ids[some] = seen.context.texts.add([values[i] for i in some])
         return ids
 
     def total(name: str) -> F64:

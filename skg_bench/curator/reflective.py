@@ -100,7 +100,7 @@ class Reflective:
     ) -> tuple[CreditedTurns, Batch]:
         """TAGs for uses and judgements, ADDs, UPDATEs and REMOVEs."""
         state = CreditedTurns(
-            wider(state.skill, seen.turn + 1, -1), outcomes(state.outcome, known, seen.turn, seen.domain)
+            wider(state.skill, seen.turn + 1, -1), outcomes(state.outcome, known, seen.turn, seen.context.domain)
         )
         uses = _uses(seen)
         study = self._study(seen, known, books)
@@ -111,8 +111,8 @@ class Reflective:
         gone = self._removed(study, tags)
         made = _together([tags, self._added(study, shelf), self._reworded(study, tags, gone, shelf), gone])
         made.batch.about[:] = study.turn[made.job]
-        if seen.tags_only.any():
-            may = ((made.batch.op == TAG) | ~seen.tags_only[made.batch.row]).nonzero()[0]
+        if seen.context.tags_only.any():
+            may = ((made.batch.op == TAG) | ~seen.context.tags_only[made.batch.row]).nonzero()[0]
             made = Made(part(made.batch, may), made.job[may])
         self._report(study, made, state)
         return state, joined(uses, made.batch)
@@ -121,8 +121,8 @@ class Reflective:
 
     def _study(self, seen: Observation, known: KnownFeedback, books: Skillbooks) -> Study:
         """The jobs that the reflector does not overlook."""
-        at = begins(known, seen.asks, seen.domain)
-        key = fold(fold(seen.event[known.row[at]], int(Purpose.REFLECTED)), known.turn[at])
+        at = begins(known, seen.context.asks, seen.context.domain)
+        key = fold(fold(seen.context.event[known.row[at]], int(Purpose.REFLECTED)), known.turn[at])
         kept = uniform(fold(key, _MISSED)) >= self.misses
         jobs = known.rows(at[kept])
         return Study(jobs.row, jobs.turn, jobs.kind, jobs.value, key[kept], seen, books)
@@ -184,18 +184,18 @@ class Reflective:
         """A strategy for each user who overrode one, or the generic question; of several jobs, the first adds."""
         seen, books = study.seen, study.books
         room = (books.active & (books.content != 0)).sum(axis=1) < self.most_skills
-        wanted = refusal_mask(study.kind, study.value, seen.domain) & room[study.row]
+        wanted = refusal_mask(study.kind, study.value, seen.context.domain) & room[study.row]
         job = (wanted & (study.u(_ADDS) < self.adds)).nonzero()[0]
         job = job[np.unique(study.row[job], return_index=True)[1]]
         row = study.row[job]
         batch = _blank(ADD, row, _ADDED)
         if len(job):
-            batch.text[:] = seen.messages[row, study.turn[job]]
-            kinds = shelf.kinds(books.content[row], seen.texts.contents)
-            kind = self._best_kind(books.active[row], kinds, shelf.contexts(batch.text, seen.texts, row), shelf)
+            batch.text[:] = seen.context.messages[row, study.turn[job]]
+            kinds = shelf.kinds(books.content[row], seen.context.texts.contents)
+            kind = self._best_kind(books.active[row], kinds, shelf.contexts(batch.text, seen.context.texts, row), shelf)
             batch.content[:] = self._words(study, job, kind, shelf, (_USELESS, _WORDS))
             names, index = np.unique(kind, return_inverse=True)
-            batch.name[:] = seen.texts.add([shelf.strategies.kinds[k] for k in names.tolist()])[index]
+            batch.name[:] = seen.context.texts.add([shelf.strategies.kinds[k] for k in names.tolist()])[index]
         return Made(batch, job)
 
     def _best_kind(self, active: Bool, kinds: I64, context: I64, shelf: Shelf) -> I64:
@@ -222,7 +222,7 @@ class Reflective:
         reworded = _blank(UPDATE, batch.row[at], _REWORDED)
         if len(at):
             reworded.skill[:] = batch.skill[at]
-            kind = shelf.kinds(content[at], study.seen.texts.contents)
+            kind = shelf.kinds(content[at], study.seen.context.texts.contents)
             reworded.content[:] = self._words(study, tags.job[at], kind, shelf, (_OTHER_USELESS, _OTHER_WORDS))
         return Made(reworded, tags.job[at])
 
@@ -231,7 +231,7 @@ class Reflective:
         useless, words = items
         beside = shelf.present(study.books.content[study.row[job]])
         number = shelf.drawn(kind, study.u(useless, job) >= self.useless, beside, study.u(words, job))
-        return shelf.written(number, study.seen.texts.contents)
+        return shelf.written(number, study.seen.context.texts.contents)
 
     # -------------------------------------------------------------------------------------------- the log
 
@@ -242,7 +242,7 @@ class Reflective:
         def each(value: int) -> I32:
             return np.full(n, value, np.int32)
 
-        study.seen.report(
+        study.seen.context.report(
             Jobs(
                 row=study.row, turn=study.turn, kind=study.kind, value=study.value,
                 result=np.where(operations > 0, APPLIED, UNCHANGED).astype(np.int32), operations=operations,
@@ -269,7 +269,7 @@ def _flat(batch: Batch, width: int) -> I64:
 
 def _uses(seen: Observation) -> Batch:
     """A TAG for each skill that was served."""
-    row = (seen.hit & seen.asks).nonzero()[0]
+    row = (seen.hit & seen.context.asks).nonzero()[0]
     batch = _blank(TAG, row, _USED)
     batch.skill[:], batch.uses[:], batch.about[:] = seen.skill[row], 1, seen.turn
     return batch

@@ -112,17 +112,17 @@ class Sham:
         if not len(captures):
             return state, batch
         row = batch.row[captures]
-        turns = seen.past[row] >= 0
+        turns = seen.context.past[row] >= 0
         if self.content == "known":
             turns &= _held(books, row, batch.skill[captures], turns.shape[1])
         n = turns.sum(axis=1)
-        u = self._u(seen.event[row], 0)
+        u = self._u(seen.context.event[row], 0)
         drawn = np.minimum((u * n).astype(np.int64), n - 1)
         turn = np.nonzero(turns)[1]  # those of a capture stand together, in order
         some = n > 0
         turn = turn[(np.cumsum(n) - n + drawn)[some]]
         text, source, mask = batch.text.copy(), batch.source.copy(), np.ones(len(batch.op), np.bool_)
-        text[captures[some]], source[captures[some]] = seen.past[row[some], turn], turn
+        text[captures[some]], source[captures[some]] = seen.context.past[row[some], turn], turn
         mask[captures[~some]] = False
         return state, part(replace(batch, text=text, source=source), mask)
 
@@ -138,7 +138,7 @@ class Sham:
         rating[back] = np.where(earlier >= 0, TAKEN_BACK + earlier, rating[back])
         given = (tags & (rating >= 0) & (rating < TAKEN_BACK)).nonzero()[0]
         row = batch.row[given]
-        rating[given] = np.where(self._u(seen.event[row], _COINS + nth(row)) < 0.5, _OK, _MISS)
+        rating[given] = np.where(self._u(seen.context.event[row], _COINS + nth(row)) < 0.5, _OK, _MISS)
         coin[row, batch.about[given]] = rating[given]
         return replace(state, coin=coin), replace(batch, rating=rating)
 
@@ -150,10 +150,10 @@ class Sham:
         if not len(at):
             return state, batch
         row, proposed = batch.row[at], batch.content[at]
-        u, content = self._u(seen.event[row], 1 + nth(row)), batch.content.copy()
+        u, content = self._u(seen.context.event[row], 1 + nth(row)), batch.content.copy()
         if self.says == "any":
             shelf = shelf_of(library.strategies(self.strategies))
-            content[at] = shelf.written((u * len(shelf.keys)).astype(np.int64), seen.texts.contents)
+            content[at] = shelf.written((u * len(shelf.keys)).astype(np.int64), seen.context.texts.contents)
             return state, replace(batch, content=content)
         position = (state.content[row] != 0).sum(axis=1) + nth(row)
         memory = wider(state.content, int(position.max()) + 1, 0)

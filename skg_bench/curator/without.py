@@ -79,7 +79,7 @@ class Without:
         mask = np.ones(len(batch.op), np.bool_)
         mask[captures[again]] = False
         if self.lineage is not None and added.any():
-            near = alike_skills(seen.similarity.dots(), books, self.lineage)[row[added], self.skill]
+            near = alike_skills(seen.context.similarity.dots(), books, self.lineage)[row[added], self.skill]
             mask[captures[added][near]] = False
         return state, self._left_out(part(batch, mask), books)
 

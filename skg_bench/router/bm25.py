@@ -39,8 +39,8 @@ class BM25:
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills that share a word with the message, best first."""
         rows, width = books.active.shape
-        known = np.arange(books.example.shape[1]) < books.n_examples[:, None]
-        known &= np.take_along_axis(books.active, books.example_skill, axis=1)
+        known = np.arange(books.examples.text.shape[1]) < books.examples.count[:, None]
+        known &= np.take_along_axis(books.active, books.examples.skill, axis=1)
         row, position = np.nonzero(known)  # documents, flat
         documents, word = query.terms.examples(row, position)
         askers, words = query.terms.message()
@@ -63,7 +63,7 @@ class BM25:
         repeat = np.bincount(asker, weight * self._saturated(times, length[asker], mean[asker]), rows)
         share = snap(np.minimum(score / np.where(repeat > 0, repeat, 1.0)[row], 1.0))
         best = np.zeros(rows * width)
-        np.maximum.at(best, row * width + books.example_skill[row, position], share)
+        np.maximum.at(best, row * width + books.examples.skill[row, position], share)
         return ranked(best.reshape(rows, width), best.reshape(rows, width) > 0, self.top_k)
 
     def _saturated(self, often: I64, length: I64, mean: F64) -> F64:

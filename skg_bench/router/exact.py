@@ -25,9 +25,9 @@ class Exact:
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills with a verbatim example, by id."""
-        row, position = np.nonzero(books.example == query.text[:, None])
-        known = position < books.n_examples[row]
+        row, position = np.nonzero(books.examples.text == query.text[:, None])
+        known = position < books.examples.count[row]
         same = np.zeros(books.active.shape, np.bool_)
-        same[row[known], books.example_skill[row, position][known]] = True
+        same[row[known], books.examples.skill[row, position][known]] = True
         skill = top(np.zeros(same.shape, np.int32), same & books.active, self.top_k)
         return Shortlist(skill, (skill >= 0).astype(np.float64))

@@ -38,9 +38,9 @@ class KNN:
         """Skills that have a neighbour, most votes first; equally near examples vote in order of their skills' ids."""
         dots = query.similarity.dots()
         b, width = books.active.shape
-        known = np.arange(dots.shape[1]) < books.n_examples[:, None]
-        known &= np.take_along_axis(books.active, books.example_skill, axis=1)
-        keys = books.example_skill - (dots.astype(np.int64) << _BITS)  # the smallest is the nearest
+        known = np.arange(dots.shape[1]) < books.examples.count[:, None]
+        known &= np.take_along_axis(books.active, books.examples.skill, axis=1)
+        keys = books.examples.skill - (dots.astype(np.int64) << _BITS)  # the smallest is the nearest
         keys[~known] = _BEYOND
         keys.sort(axis=1)
         nearest = keys[:, : self.neighbours]

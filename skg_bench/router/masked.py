@@ -50,7 +50,9 @@ class Masked:
         masked = np.tile(np.arange(width) == self.skill, (b, 1))
         if self.lineage is None:
             return masked
-        mask = (books.example_skill == self.skill) & (np.arange(books.example.shape[1]) < books.n_examples[:, None])
+        mask = (books.examples.skill == self.skill) & (
+            np.arange(books.examples.text.shape[1]) < books.examples.count[:, None]
+        )
         has = np.flatnonzero(mask.any(axis=1))
         if len(has):
             first = mask.argmax(axis=1).astype(np.int64)

@@ -78,12 +78,12 @@ class Appending:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         late = known.ratings(before=seen.turn)
-        assert seen.truth is not None
+        assert seen.context.truth is not None
         hit = np.flatnonzero(seen.hit)
-        new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
+        new = np.flatnonzero(~seen.hit & seen.context.truth.llm_right & (seen.context.truth.type >= 0))
         used = _tags(hit, seen.skill[hit], seen.rating[hit], 1)
         rated = joined(used, _tags(late.row, late.skill, late.value, 0))
-        kind = seen.truth.type[new]
+        kind = seen.context.truth.type[new]
         added = _batch(len(new), row=new, op=ADD, name=kind, text=seen.text[new], source=seen.turn)
         return None, joined(rated, added)
 
@@ -145,6 +145,7 @@ class Blind:
     """A router that shows nothing at every second turn."""
 
     router: Router
+    top_k: ClassVar[int] = 1
     sees_truth: ClassVar[bool] = True
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:

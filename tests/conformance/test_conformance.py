@@ -39,7 +39,7 @@ class EveryThird:
         return Everything().offers(seen, None)
 
     def curate(self, seen, reaction, known, books, state):
-        self.count["answers"] += int((seen.asks & ~seen.hit).sum())
+        self.count["answers"] += int((seen.context.asks & ~seen.hit).sum())
         _, batch = Everything().curate(seen, reaction, known, books, None)
         return None, part(batch, (batch.source < 0) | (self.count["answers"] % 3 == 0))
 

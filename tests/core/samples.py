@@ -8,9 +8,19 @@ import numpy.typing as npt
 
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.core.batch import lineage
-from skg_bench.core.grid import I16, I32, U64, quantise
+from skg_bench.core.grid import I16, I32, quantise
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import NO_STARTS, BookSimilarity, Query, Similarity, Skillbooks, TurnTruth
+from skg_bench.core.types import (
+    NO_STARTS,
+    BookExamples,
+    BookSimilarity,
+    LearningContext,
+    Query,
+    Similarity,
+    Skillbooks,
+    TurnTruth,
+    UseHistory,
+)
 from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
 from skg_bench.core.world import Draws
 from skg_bench.engine.vectors import SimilarityTable
@@ -65,7 +75,6 @@ def ragged(
         hours[row_, skill] = rng.multinomial(moments[row_, skill], [1 / 8] * 8)
     return Skillbooks(
         n_skills=n_skills,
-        n_examples=n_examples,
         active=mask & (rng.random(mask.shape) < 0.8),
         name=np.where(mask, rng.permuted(np.broadcast_to(np.arange(s), mask.shape), axis=1), -1).astype(np.int32),
         source=np.where(mask, rng.integers(0, 90, mask.shape), -1).astype(np.int32),
@@ -75,41 +84,57 @@ def ragged(
         miss=np.maximum(uses - ok - partial, 0).astype(np.int32) // 2,
         born=born,
         last_used=last_used,
-        last_ok=np.where(mask, rng.integers(born, NOW), 0),
-        examples_of=examples_of,
-        square=np.square(examples_of.astype(np.int64)) * 4000**2,
-        hours=hours,
-        weekend=rng.binomial(moments, 0.3).astype(np.int32),
-        after=np.where(mask, rng.integers(-1, s, mask.shape), -1).astype(np.int32),
         lineage=np.where(mask, lineage(3 * np.arange(s, dtype=np.int32), np.arange(s) % 2), -1),
         content=np.zeros(mask.shape, np.uint64),
-        example=rng.integers(0, texts, (users, e)).astype(np.int32),
-        example_skill=example_skill,
-        starts=NO_STARTS,
+        history=UseHistory(
+            last_ok=np.where(mask, rng.integers(born, NOW), 0),
+            hours=hours,
+            weekend=rng.binomial(moments, 0.3).astype(np.int32),
+            after=np.where(mask, rng.integers(-1, s, mask.shape), -1).astype(np.int32),
+        ),
+        examples=BookExamples(
+            count=n_examples,
+            text=rng.integers(0, texts, (users, e)).astype(np.int32),
+            skill=example_skill,
+            of_skill=examples_of,
+            square=np.square(examples_of.astype(np.int64)) * 4000**2,
+            starts=NO_STARTS,
+        ),
     )
+
+
+def with_examples(books: Skillbooks, **columns: Any) -> Skillbooks:
+    """The books with these columns of their examples."""
+    return replace(books, examples=replace(books.examples, **columns))
 
 
 def lengthened(books: Skillbooks, vectors: I16) -> Skillbooks:
     """The book with the lengths that the sums of its examples have."""
     total = np.zeros((*books.active.shape, vectors.shape[1]), np.int64)
-    row, place = np.nonzero(np.arange(books.example.shape[1]) < books.n_examples[:, None])
-    np.add.at(total, (row, books.example_skill[row, place]), vectors[books.example[row, place]])
-    return replace(books, square=np.square(total).sum(axis=2))
+    row, place = np.nonzero(np.arange(books.examples.text.shape[1]) < books.examples.count[:, None])
+    np.add.at(total, (row, books.examples.skill[row, place]), vectors[books.examples.text[row, place]])
+    return with_examples(books, square=np.square(total).sum(axis=2))
 
 
 def some(books: Skillbooks, rows: Which) -> Skillbooks:
     """The books of these users, in this order."""
-    columns: dict[str, Any] = {f.name: getattr(books, f.name)[rows] for f in fields(Skillbooks) if f.name != "starts"}
-    return Skillbooks(**columns, starts=NO_STARTS)
+
+    def columns(of: Any) -> dict[str, Any]:
+        return {
+            f.name: getattr(of, f.name)[rows] for f in fields(of) if f.name not in ("starts", "examples", "history")
+        }
+
+    examples = BookExamples(**columns(books.examples), starts=NO_STARTS)
+    return Skillbooks(**columns(books), examples=examples, history=UseHistory(**columns(books.history)))
 
 
 def one(books: Skillbooks, row: int) -> Skillbooks:
     """One user's book as it is served online: no padding, examples in order of their skills."""
-    single, n = some(books, [row]), int(books.n_examples[row])
-    order = np.argsort(single.example_skill[0, :n], kind="stable")
-    example, skill = single.example[:, :n][:, order], single.example_skill[:, :n][:, order]
+    single, n = some(books, [row]), int(books.examples.count[row])
+    order = np.argsort(single.examples.skill[0, :n], kind="stable")
+    example, skill = single.examples.text[:, :n][:, order], single.examples.skill[:, :n][:, order]
     starts = np.searchsorted(skill[0], np.arange(single.n_skills[0]))
-    return replace(single, example=example, example_skill=skill, starts=starts)
+    return with_examples(single, text=example, skill=skill, starts=starts)
 
 
 def query(text: I32, similarity: Similarity, books: Skillbooks, truth: TurnTruth | None = None) -> Query:
@@ -149,7 +174,7 @@ def asked_with(
 
 def _books_of(of: InBook | TermsOfBook, rows: Which) -> Skillbooks:
     """Books of these users, of which only the examples are read."""
-    return replace(of.books, example=of.example[rows])
+    return with_examples(of.books, text=of.example[rows])
 
 
 def some_similarity(similarity: BookSimilarity, rows: Which) -> InBook:
@@ -170,13 +195,16 @@ def some_queries(queries: Query, rows: Which) -> Query:
     return replace(queries, **kept, similarity=some_similarity(queries.similarity, rows), terms=words, truth=truth)
 
 
-def history(
+def context(
     rng: np.random.Generator, text: I32, books: Skillbooks, turns: int = 17, texts: int = 100
-) -> tuple[I32, InBook, U64]:
-    """What a curator knows besides the turn: `past`, similarities of messages `text` to books, and keys of events."""
+) -> LearningContext:
+    """Context of a turn: `past`, similarities of messages `text` to books, and keys of events; all books may learn."""
     b = len(text)
     past = np.where(rng.random((b, turns)) < 0.7, rng.integers(0, texts, (b, turns)), -1).astype(np.int32)
-    return past, InBook(table(rng, texts, 32), text, books), rng.integers(0, 2**64, b, np.uint64)
+    similarity, event = InBook(table(rng, texts, 32), text, books), rng.integers(0, 2**64, b, np.uint64)
+    messages, nobody = np.concatenate([np.maximum(past, 0), text[:, None]], axis=1), np.full((b, 1), -1, np.int32)
+    every = np.ones(b, np.bool_)
+    return LearningContext(event, similarity, TEXTS, messages, past, nobody, every, ~every)
 
 
 def draws(rng: np.random.Generator, b: int) -> Draws:

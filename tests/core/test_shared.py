@@ -33,12 +33,12 @@ def test_many_users_and_one_find_the_same_in_a_shared_book(router: Router) -> No
 def test_a_shared_book_takes_no_room_for_each_user_and_cannot_be_changed() -> None:
     vectors = samples.vectors(np.random.default_rng(0), 40, 384)
     books = shared_book(vectors, EXAMPLE, SKILL, 1000)
-    assert books.example.shape == (1000, 6)
-    assert books.example.strides[0] == books.square.strides[0] == 0
-    assert not books.example.flags.writeable
+    assert books.examples.text.shape == (1000, 6)
+    assert books.examples.text.strides[0] == books.examples.square.strides[0] == 0
+    assert not books.examples.text.flags.writeable
     sums = np.stack([vectors[EXAMPLE[s == SKILL]].sum(axis=0, dtype=np.int64) for s in range(3)])
-    assert books.square[999].tolist() == (sums**2).sum(axis=1).tolist()
-    assert books.examples_of[0].tolist() == [2, 1, 3]
+    assert books.examples.square[999].tolist() == (sums**2).sum(axis=1).tolist()
+    assert books.examples.of_skill[0].tolist() == [2, 1, 3]
 
 
 @pytest.mark.parametrize("skill", [[1, 0, 0], [0, 2, 2], [1, 1, 2], [0, 1, 0]])

@@ -26,10 +26,10 @@ def test_maxsim_is_the_exact_largest_dot_product_to_any_example(seed: int, users
     expected = np.full(books.active.shape, NONE, np.int64)
     whole = vectors.astype(np.int64)
     for u in range(users):
-        for e in range(books.n_examples[u]):
-            s = books.example_skill[u, e]
+        for e in range(books.examples.count[u]):
+            s = books.examples.skill[u, e]
             if books.active[u, s]:
-                dot = int(whole[text[u]] @ whole[books.example[u, e]])
+                dot = int(whole[text[u]] @ whole[books.examples.text[u, e]])
                 expected[u, s] = max(expected[u, s], dot)
     table = SimilarityTable(vectors.astype(np.float32) @ vectors.astype(np.float32).T)
     kept = Rows(vectors)
@@ -42,7 +42,7 @@ def test_maxsim_is_the_exact_largest_dot_product_to_any_example(seed: int, users
     assert np.array_equal(table.table.astype(np.float64), double)
     for u in range(min(users, 20)):
         alone = samples.one(books, u)
-        dots = max_dots(samples.query(text[u : u + 1], Pinned(vectors, alone.example[0]), alone), alone)
+        dots = max_dots(samples.query(text[u : u + 1], Pinned(vectors, alone.examples.text[0]), alone), alone)
         n = int(books.n_skills[u])
         assert np.array_equal(dots[0, :n].astype(np.int64), expected[u, :n])
 

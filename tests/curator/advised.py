@@ -11,7 +11,7 @@ from skg_bench.core.feedback import KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32
 from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.types import Curator, LearningContext, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.simulator.advice.outcome import advice
 from skg_bench.skillbook.library.strategies import Strategies, Triggers
@@ -83,11 +83,13 @@ class Turn:
         )  # fmt: skip
         messages = rng.integers(0, len(MESSAGES), (self.b, TURNS)).astype(np.int32)
         nobody = np.full(self.b, -1, np.int32)
-        event, similarity = rng.integers(0, 2**63, self.b, np.uint64), samples.history(rng, messages[:, -1], books)[1]
+        event, other = rng.integers(0, 2**63, self.b, np.uint64), samples.context(rng, messages[:, -1], books)
+        context = LearningContext(
+            event, other.similarity, self.texts, messages, messages[:, :-1], nobody[:, None], np.ones(self.b, np.bool_),
+            np.zeros(self.b, np.bool_), self.jobs.append, advice(KINDS),
+        )  # fmt: skip
         self.seen = Observation(
-            np.full(self.b, samples.NOW), TURNS - 1, messages[:, -1], nobody >= 0, nobody, np.zeros(self.b), nobody,
-            messages[:, :-1], similarity, event, np.ones(self.b, np.bool_), self.texts, None, messages,
-            nobody[:, None], np.zeros(self.b, np.bool_), self.jobs.append, advice(KINDS),
+            np.full(self.b, samples.NOW), TURNS - 1, messages[:, -1], nobody, np.zeros(self.b), nobody, context,
         )  # fmt: skip
 
     def hear(
@@ -107,22 +109,12 @@ class Turn:
     def of(self, rows: list[int]) -> "Turn":
         """The same turn of these users alone."""
         alone, old = Turn(len(rows), active=self.active), self.seen
-        columns = (
-            "time",
-            "text",
-            "hit",
-            "skill",
-            "best_similarity",
-            "rating",
-            "past",
-            "event",
-            "asks",
-            "messages",
-            "shown",
-        )
-        seen = replace(alone.seen, **{name: getattr(old, name)[rows] for name in columns}, texts=old.texts)
-        tags_only = old.tags_only[rows]
-        alone.seen, alone.books = replace(seen, tags_only=tags_only), samples.some(self.books, rows)
+        columns: tuple[str, ...] = ("time", "text", "skill", "best_similarity", "rating")
+        seen = replace(alone.seen, **{name: getattr(old, name)[rows] for name in columns})
+        columns = ("past", "event", "asks", "messages", "shown", "tags_only")
+        of_rows = {name: getattr(old.context, name)[rows] for name in columns}
+        alone.seen = replace(seen, context=replace(seen.context, **of_rows, texts=old.context.texts))
+        alone.books = samples.some(self.books, rows)
         place = np.full(self.b, -1, np.int32)
         place[rows] = np.arange(len(rows))
         heard = self.known.rows(place[self.known.row] >= 0)

@@ -60,7 +60,7 @@ def test_a_book_that_grows_by_one_a_turn_stays_at_its_capacity() -> None:
     for t in range(12):
         now = np.full(b, t * 3600)
         seen, _, _, _, _ = turn(t, b)
-        seen = replace(seen, time=now, turn=t, hit=np.zeros(b, np.bool_), skill=np.full(b, -1, np.int32))
+        seen = replace(seen, time=now, turn=t, skill=np.full(b, -1, np.int32))
         batch = curated(budget, seen, np.zeros(b, np.int32), np.full(b, t, np.int32), UNHEARD, table.view(b))
         nobody = np.full(b, -1, np.int32)
         stored = Stored(now[batch.row], np.zeros(len(batch.op), np.int32))

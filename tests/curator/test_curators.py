@@ -14,7 +14,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.state import check_state, rows
-from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks, TurnTruth
+from skg_bench.core.types import RATINGS, Curator, LearningContext, Observation, Skillbooks, TurnTruth
 from skg_bench.core.world import OFFERS, Reaction
 from skg_bench.curator.budget import Budget
 from skg_bench.curator.everything import Everything
@@ -51,24 +51,15 @@ def turn(seed: int, b: int = B) -> tuple[Observation, I32, I32, KnownFeedback, S
         np.zeros((b, 0)),
     )
     text = rng.integers(0, 100, b).astype(np.int32)
-    past, similarity, event = samples.history(rng, text, books)
+    context = samples.context(rng, text, books)
     seen = Observation(
         time=np.full(b, samples.NOW) + rng.integers(0, 9, b),
         turn=17,
         text=text,
-        hit=skill >= 0,
         skill=skill.astype(np.int32),
         best_similarity=rng.choice([0.0, 0.3, 0.6, 0.6 + 2.0**-16, 0.9], b),
         rating=rng.integers(-1, 3, b).astype(np.int32),
-        past=past,
-        similarity=similarity,
-        event=event,
-        asks=np.ones(b, np.bool_),
-        texts=samples.TEXTS,
-        truth=replace(truth, llm_right=truth.llm_right & (skill < 0)),
-        messages=np.concatenate([rng.integers(0, 100, (b, 17)), text[:, None]], axis=1).astype(np.int32),
-        shown=skill[:, None].astype(np.int32),
-        tags_only=np.zeros(b, np.bool_),
+        context=replace(context, truth=replace(truth, llm_right=truth.llm_right & (skill < 0))),
     )
     offer = np.where(seen.hit, -1, rng.integers(-1, 3, b)).astype(np.int32)
     name = np.where(rng.random(b) < 0.5, books.name[:, 0], NEW_NAME)
@@ -159,7 +150,7 @@ def test_the_band_asks_only_where_some_skill_was_nearer_than_its_lower_end(seed:
 
 @pytest.mark.req("K16")
 def test_the_band_cannot_start_from_nothing() -> None:
-    seen = replace(turn(0)[0], best_similarity=np.zeros(B), hit=np.zeros(B, np.bool_), rating=NOBODY * 0)
+    seen = replace(turn(0)[0], best_similarity=np.zeros(B), skill=NOBODY, rating=NOBODY * 0)
     assert not asked(SKG("band", 0.0, "ok", 3, 60), seen).any()
     assert asked(PAPER, seen).all()
 
@@ -192,7 +183,7 @@ def test_an_accepted_offer_adds_a_skill_and_a_name_given_before_renews_one_with_
 @pytest.mark.req("K17")
 def test_after_a_declined_offer_nothing_is_learned() -> None:
     seen, _, _, _, books = turn(1)
-    seen = replace(seen, hit=np.zeros(B, np.bool_), skill=NOBODY)
+    seen = replace(seen, skill=NOBODY)
     curator = replace(PAPER, harmful_misses=None, unused_days=None)
     batch = curated(curator, seen, np.full(B, DECLINED, np.int32), NOBODY, UNHEARD, books)
     assert len(batch.op) == 0
@@ -241,7 +232,7 @@ def test_harmful_and_unused_skills_are_archived_but_not_what_this_turn_used_or_c
 def test_sixty_days_to_the_second_are_not_yet_too_long() -> None:
     seen, _, _, _, books = turn(2)
     books = replace(books, miss=books.miss * 0, last_used=np.zeros_like(books.last_used))
-    seen = replace(seen, hit=np.zeros(B, np.bool_), skill=NOBODY)
+    seen = replace(seen, skill=NOBODY)
     for seconds, archived in ((60 * DAY, 0), (60 * DAY + 1, int(books.active.sum()))):
         at = replace(seen, time=np.full(B, seconds))
         assert len(curated(PAPER, at, NOBODY, NOBODY, UNHEARD, books).op) == archived
@@ -262,7 +253,7 @@ EVERY: list[Curator[Any]] = [
 @given(seed=seeds)
 def test_a_user_is_curated_the_same_alone_and_among_others(curator: Curator[Any], seed: int) -> None:
     seen, offer, name, known, books = turn(seed)
-    assert seen.truth is not None
+    assert seen.context.truth is not None
     whole = curated(curator, seen, offer, name, known, books)
     asks = asked(curator, seen)
     assert asks.dtype == np.bool_
@@ -272,10 +263,12 @@ def test_a_user_is_curated_the_same_alone_and_among_others(curator: Curator[Any]
     assert (whole.reason < max(len(curator.reasons), 1)).all()
     for u in range(0, B, 8):
         parts: dict[str, Any] = {f.name: getattr(seen, f.name) for f in fields(Observation)}
-        parts = {k: v[[u]] if isinstance(v, np.ndarray) else v for k, v in parts.items()}
-        t, heard = seen.truth, known.rows(known.row == u)
-        parts["truth"] = TurnTruth(t.quality[[u]], t.type[[u]], t.llm_right[[u]], t.worth[[u]])
-        parts["similarity"] = samples.some_similarity(seen.similarity, [u])
+        about: dict[str, Any] = {f.name: getattr(seen.context, f.name) for f in fields(LearningContext)}
+        parts, about = ({k: v[[u]] if isinstance(v, np.ndarray) else v for k, v in p.items()} for p in (parts, about))
+        t, heard = seen.context.truth, known.rows(known.row == u)
+        about["truth"] = TurnTruth(t.quality[[u]], t.type[[u]], t.llm_right[[u]], t.worth[[u]])
+        about["similarity"] = samples.some_similarity(seen.context.similarity, [u])
+        parts["context"] = LearningContext(**about)
         mine = replace(heard, row=heard.row * 0)
         single = curated(curator, Observation(**parts), offer[[u]], name[[u]], mine, samples.some(books, [u]))
         kept = whole.row == u
@@ -357,20 +350,20 @@ def test_the_curator_that_learns_nothing_asks_nobody() -> None:
 @given(seed=seeds)
 def test_the_oracle_captures_each_right_answer_to_a_request_that_can_come_again(seed: int) -> None:
     seen, _, _, known, books = turn(seed)
-    assert seen.truth is not None
+    assert seen.context.truth is not None
     batch = curated(RightAnswers(), seen, NOBODY, NOBODY, known, books)
     captured = {o["row"]: o for o in operations(batch, ADD) + operations(batch, UPDATE)}
-    wanted = ~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0)
+    wanted = ~seen.hit & seen.context.truth.llm_right & (seen.context.truth.type >= 0)
     assert sorted(captured) == np.flatnonzero(wanted).tolist()
     for u, made in captured.items():
-        before = np.flatnonzero(books.name[u, : books.n_skills[u]] == seen.truth.type[u]).tolist()
+        before = np.flatnonzero(books.name[u, : books.n_skills[u]] == seen.context.truth.type[u]).tolist()
         assert (made["op"], made["skill"]) == ((UPDATE, before[0]) if before else (ADD, -1))
-        assert made["name"] == (-1 if before else seen.truth.type[u])
+        assert made["name"] == (-1 if before else seen.context.truth.type[u])
         assert (made["text"], made["source"]) == (seen.text[u], 17)
     assert [o["row"] for o in operations(batch, TAG)] == np.flatnonzero(seen.hit).tolist()
     assert not asked(RightAnswers(), seen).any()
     with pytest.raises(ValueError, match="needs the truth"):
-        curated(RightAnswers(), replace(seen, truth=None), NOBODY, NOBODY, known, books)
+        curated(RightAnswers(), replace(seen, context=replace(seen.context, truth=None)), NOBODY, NOBODY, known, books)
 
 
 # ---------------------------------------------------------------------------------------------- bad parameters

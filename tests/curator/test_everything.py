@@ -20,8 +20,8 @@ def test_every_answer_of_the_llm_is_captured_under_its_message_and_nobody_is_ask
     captured = {o["row"]: o for o in operations(batch, ADD) + operations(batch, UPDATE)}
     assert sorted(captured) == np.flatnonzero(~seen.hit).tolist()
     for u, made in captured.items():
-        examples = books.example[u, : books.n_examples[u]].tolist()
-        there = [books.example_skill[u, at] for at, text in enumerate(examples) if text == seen.text[u]]
+        examples = books.examples.text[u, : books.examples.count[u]].tolist()
+        there = [books.examples.skill[u, at] for at, text in enumerate(examples) if text == seen.text[u]]
         assert (made["op"], made["skill"]) == ((UPDATE, there[0]) if there else (ADD, -1))
         assert (made["text"], made["source"], made["name"]) == (seen.text[u], 17, -1)
     tags = operations(batch, TAG)

@@ -39,7 +39,7 @@ def test_who_has_the_book_is_only_counted_whatever_is_known() -> None:
     active[:, 2] = False  # what was archived is not given again
     zeros = np.zeros((4, 4), np.int32)
     with_books(turn, n_skills=np.full(4, 4, np.int32), active=active, content=np.tile(given, (4, 1)), ok=zeros)
-    turn.seen = replace(turn.seen, hit=np.arange(4) < 2, skill=np.array([1, 3, -1, -1], np.int32))
+    turn.seen = replace(turn.seen, skill=np.array([1, 3, -1, -1], np.int32))
     turn.hear(OUTCOME, OVERRIDDEN)
     turn.hear(RATING, 2)
     _, batch = turn.curated(Population(None))
@@ -52,7 +52,7 @@ def test_a_users_book_does_not_depend_on_who_else_is_in_the_call_nor_on_taste() 
     turn = Turn(9, active=0)
     whole = turn.curated(Population(None))[1]
     assert of_rows(turn.of([4, 6]).curated(Population(None))[1], [0, 1]) == of_rows(whole, [4, 6])
-    turn.seen = replace(turn.seen, asks=np.arange(9) == 3)
+    turn.seen = replace(turn.seen, context=replace(turn.seen.context, asks=np.arange(9) == 3))
     assert set(turn.curated(Population(None))[1].row.tolist()) == {3}
     assert not Population(None).sees_truth
 

@@ -73,7 +73,7 @@ def test_an_override_pivots_from_the_generic_check_to_time_cost_framing() -> Non
     turn = Turn(1, active=1)
     generic = turn.texts.contents.add(Content("impulse-check-generic", "Do you really need this?"))
     with_books(turn, content=np.where(turn.books.active, np.uint64(generic), np.uint64(0)))
-    turn.seen = replace(turn.seen, hit=np.ones(1, np.bool_), skill=np.zeros(1, np.int32))
+    turn.seen = replace(turn.seen, skill=np.zeros(1, np.int32))
     turn.hear(OUTCOME, OVERRIDDEN)
     turn.hear(RATING, 2)
     curator, told = learner(model)

@@ -97,7 +97,7 @@ def test_a_generic_question_that_was_overridden_has_nothing_to_tag_and_something
 def test_each_use_is_tagged_once_whatever_is_known() -> None:
     turn = Turn(30)
     served = np.where(np.arange(30) % 2 == 0, 1, -1).astype(np.int32)
-    turn.seen = replace(turn.seen, hit=served >= 0, skill=served)
+    turn.seen = replace(turn.seen, skill=served)
     _, batch = turn.curated(learner())
     assert batch.row.tolist() == list(range(0, 30, 2))
     assert set(zip(batch.op.tolist(), batch.skill.tolist(), batch.uses.tolist(), strict=True)) == {(TAG, 1, 1)}
@@ -193,7 +193,7 @@ def test_a_later_answer_is_a_job_of_its_own_which_takes_the_earlier_rating_back(
     state, before = turn.curated(curator)
     earlier = dict(zip(made(before, TAG).row.tolist(), made(before, TAG).skill.tolist(), strict=True))
     later = Turn(200, active=3, seed=5)
-    later.seen = replace(later.seen, texts=turn.texts)
+    later.seen = replace(later.seen, context=replace(later.seen.context, texts=turn.texts))
     later.hear(SATISFACTION, REGRET_IT)
     later.hear(RETRACTED, MISS)
     later.hear(RATING, OK)
@@ -299,9 +299,7 @@ def everything(b: int = 60) -> Turn:
     turn.hear(SATISFACTION, np.arange(b, dtype=np.int32) % 3, turn=4)
     turn.hear(RETRACTED, OK, turn=4, skill=1)
     turn.hear(RATING, np.arange(b, dtype=np.int32) % 3, turn=4, skill=1)
-    turn.seen = replace(
-        turn.seen, hit=np.arange(b) % 2 == 0, skill=np.where(np.arange(b) % 2 == 0, 0, -1).astype(np.int32)
-    )
+    turn.seen = replace(turn.seen, skill=np.where(np.arange(b) % 2 == 0, 0, -1).astype(np.int32))
     return turn
 
 
@@ -347,7 +345,8 @@ def test_what_it_remembers_is_a_state() -> None:
 
 def test_users_of_other_curators_and_frozen_books_are_left_alone() -> None:
     turn = everything()
-    turn.seen = replace(turn.seen, asks=np.arange(60) % 2 == 0, tags_only=np.arange(60) % 4 == 0)
+    context = replace(turn.seen.context, asks=np.arange(60) % 2 == 0, tags_only=np.arange(60) % 4 == 0)
+    turn.seen = replace(turn.seen, context=context)
     _, batch = turn.curated(learner(**{**ERRING, "misses": 0.0}))
     assert set((batch.row % 2).tolist()) == {0}
     assert set(batch.op[batch.row % 4 == 0].tolist()) == {TAG}

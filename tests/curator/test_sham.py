@@ -43,7 +43,7 @@ def test_all_but_example_and_answer_is_what_the_curator_inside_does(seed: int, d
     captures = np.isin(real.op, [ADD, UPDATE])
     assert (sham.source[~captures] == -1).all()
     assert (sham.source[captures] < seen.turn).all()
-    assert np.array_equal(sham.text[captures], seen.past[sham.row[captures], sham.source[captures]])
+    assert np.array_equal(sham.text[captures], seen.context.past[sham.row[captures], sham.source[captures]])
     assert (sham.text[captures] >= 0).all()  # the LLM answered there
 
 
@@ -57,7 +57,7 @@ def test_every_other_turn_of_the_llm_is_as_likely() -> None:
     captured = {row for row, _ in drawn}
     assert len(captured) > 5
     for row in captured:
-        turns = np.flatnonzero(seen.past[row] >= 0)
+        turns = np.flatnonzero(seen.context.past[row] >= 0)
         counts = np.array([drawn[row, int(t)] for t in turns])
         assert counts.sum() == n
         expected = n / len(turns)
@@ -75,8 +75,8 @@ def test_a_draw_repeats_and_another_draw_differs() -> None:
 @given(seed=seeds)
 def test_what_is_known_comes_from_an_active_skill_and_a_renewed_skill_keeps_its_answer(seed: int) -> None:
     seen, offer, name, known, books = turn(seed)
-    past, source = np.maximum(seen.past, 0), books.source  # the sources of skills are turns of the LLM
-    seen = replace(seen, past=past)
+    past, source = np.maximum(seen.context.past, 0), books.source  # the sources of skills are turns of the LLM
+    seen = replace(seen, context=replace(seen.context, past=past))
     real, sham = (curated(c, seen, offer, name, known, books) for c in (PAPER, Sham(PAPER, "known", 0)))
     for operation in operations(sham, ADD):
         assert operation["source"] in set(source[operation["row"]][books.active[operation["row"]]].tolist())
@@ -93,7 +93,7 @@ def test_what_is_known_comes_from_an_active_skill_and_a_renewed_skill_keeps_its_
 
 def test_a_first_message_has_no_other_turn_and_is_not_captured() -> None:
     seen, offer, name, known, books = turn(5)
-    seen = replace(seen, past=seen.past[:, :0], turn=0)
+    seen = replace(seen, context=replace(seen.context, past=seen.context.past[:, :0]), turn=0)
     real, sham = (curated(c, seen, offer, name, known, books) for c in (PAPER, Sham(PAPER, "any", 0)))
     assert np.isin(real.op, [ADD, UPDATE]).any()
     assert not np.isin(sham.op, [ADD, UPDATE]).any()

@@ -71,7 +71,8 @@ def test_what_a_coin_gave_is_taken_back_and_another_coin_is_tossed() -> None:
     state, before = turn.curated(curator)
     given = dict(zip(before.row.tolist(), before.rating.tolist(), strict=True))
     turn.known = turn.known.rows(turn.known.kind == -1)
-    turn.seen = replace(turn.seen, event=turn.seen.event + np.uint64(1))
+    context = turn.seen.context
+    turn.seen = replace(turn.seen, context=replace(context, event=context.event + np.uint64(1)))
     turn.hear(SATISFACTION, REGRET_IT)
     turn.hear(RETRACTED, MISS)
     turn.hear(RATING, OK)
@@ -106,7 +107,8 @@ def test_what_another_skill_was_to_say_is_said_by_default() -> None:
     state, batch = turn.curated(curator)
     assert not batch.content.any()  # nothing was proposed before
     said = turn.curated(learner())[1]
-    turn.seen = replace(turn.seen, event=turn.seen.event + np.uint64(1))
+    context = turn.seen.context
+    turn.seen = replace(turn.seen, context=replace(context, event=context.event + np.uint64(1)))
     _, batch = turn.curated(curator, state)
     some = batch.content[batch.op == ADD]
     assert set(some.tolist()) - {0} <= set(said.content.tolist())

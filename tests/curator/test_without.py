@@ -83,7 +83,7 @@ def test_with_recapture_it_is_added_anew_once_and_then_renewed_where_it_was_adde
 def test_a_lineage_stays_away_under_whatever_name(seed: int, skill: int, lineage: float) -> None:
     seen, offer, name, known, books = turn(seed)
     alone, whole = (curated(Without(PAPER, skill, False, x), seen, offer, name, known, books) for x in (None, lineage))
-    near = alike_skills(seen.similarity.dots(), books, lineage)[:, skill]
+    near = alike_skills(seen.context.similarity.dots(), books, lineage)[:, skill]
     for op in (ADD, UPDATE):
         kept = [o for o in operations(alone, op) if not (near[o["row"]] and books.n_skills[o["row"]] > skill)]
         assert operations(whole, op) == kept

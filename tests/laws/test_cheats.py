@@ -25,15 +25,18 @@ from skg_bench.core.grid import F32, F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import Jobs
 from skg_bench.core.shortlist import ranked
 from skg_bench.core.types import (
+    BookExamples,
     BookSimilarity,
     BookWords,
     Curator,
+    LearningContext,
     Observation,
     Query,
     Router,
     Shortlist,
     Skillbooks,
     TurnTruth,
+    UseHistory,
     WrittenTexts,
 )
 from skg_bench.core.vocabulary import TermsOfBook
@@ -59,7 +62,11 @@ def test_a_policy_is_handed_no_draw_and_no_component_a_user() -> None:
     assert Draws not in {hint for _, _, hint in hints}
     keys = {(value, name) for value, name, hint in hints if hint == U64}
     assert keys == {(Batch, "content")}  # a hash of what a curator wrote, and no key of draws
-    seen = {f.name for value in (*learns, Query, Observation, Skillbooks) for f in fields(value)}
+    seen = {
+        f.name
+        for value in (*learns, Query, Observation, LearningContext, Skillbooks, BookExamples, UseHistory)
+        for f in fields(value)
+    }
     assert not seen & {"user", "luck", "draws", "seed"}
 
 
@@ -70,12 +77,14 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
     """The router that compared a message with all texts of the corpus, said or not, cannot be written."""
     data: set[Any] = {int, F32, F64, I32, I64, U64, Bool, tuple[I64, I32]}
     seams = {BookSimilarity, BookWords}
-    for value in (Query, Observation):
+    hints = set(get_type_hints(Observation).values()) - {LearningContext}
+    assert hints <= data
+    for value in (Query, LearningContext):
         hints = set(get_type_hints(value).values()) - {TurnTruth | None}
         assert BookSimilarity in hints
         learning = {WrittenTexts, Callable[[Jobs], None], Domain}  # jobs go out to the log; kinds of feedback are known
         says = {Contents}  # by keys of the own book, which nobody can guess
-        assert hints <= data | seams | (learning if value is Observation else says)
+        assert hints <= data | seams | (learning if value is LearningContext else says)
     assert set(get_type_hints(TurnTruth).values()) <= data
     for seam in seams:
         for name, member in vars(seam).items():
@@ -113,15 +122,15 @@ class Watching:
         for one in (query.similarity, query.terms):
             assert isinstance(one, (InBook, TermsOfBook))
             assert np.array_equal(one.text, query.text)
-            assert np.array_equal(one.example, books.example)
+            assert np.array_equal(one.example, books.examples.text)
         self.turns.add(query.turn)
         found: Shortlist = self.inside.route(query, books)
         return found
 
     def curate(self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any) -> Any:
-        assert isinstance(seen.similarity, InBook)
-        assert np.array_equal(seen.similarity.text, seen.text)
-        assert np.array_equal(seen.similarity.example, books.example)
+        assert isinstance(seen.context.similarity, InBook)
+        assert np.array_equal(seen.context.similarity.text, seen.text)
+        assert np.array_equal(seen.context.similarity.example, books.examples.text)
         self.turns.add(seen.turn)
         return self.inside.curate(seen, reaction, known, books, state)
 
@@ -150,7 +159,7 @@ class Guesses:
     def guess(self, batch: Batch, seen: Observation, _books: Skillbooks) -> Batch:
         """Note the guesses of a turn."""
         purpose = int(Purpose.LLM_RIGHT)
-        self.by_event[seen.turn] = uniform(fold(fold(fold(seen.event, purpose), 0), 0)) < RIGHT
+        self.by_event[seen.turn] = uniform(fold(fold(fold(seen.context.event, purpose), 0), 0)) < RIGHT
         users = key(SEED, np.arange(len(seen.text)))
         self.by_row[seen.turn] = draw(users, seen.turn, Purpose.LLM_RIGHT) < RIGHT
         return batch
@@ -210,11 +219,11 @@ class NearIds:
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills by how near the id of an example is to that of the message: within 2, or not at all."""
         b, width = books.active.shape
-        apart = np.abs(books.example - query.text[:, None])
-        near = (apart <= 2) & (np.arange(books.example.shape[1]) < books.n_examples[:, None])
+        apart = np.abs(books.examples.text - query.text[:, None])
+        near = (apart <= 2) & (np.arange(books.examples.text.shape[1]) < books.examples.count[:, None])
         row, place = np.nonzero(near)
         score = np.zeros((b, width))
-        np.maximum.at(score, (row, books.example_skill[row, place]), 1.0 - apart[row, place] / 4.0)
+        np.maximum.at(score, (row, books.examples.skill[row, place]), 1.0 - apart[row, place] / 4.0)
         return ranked(score, (score > 0) & books.active, self.top_k)
 
 

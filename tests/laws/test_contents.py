@@ -50,13 +50,13 @@ class Advising:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         _, batch = Everything().curate(seen, reaction, known, books, None)
-        hit, contents = np.flatnonzero(seen.hit), seen.texts.contents
+        hit, contents = np.flatnonzero(seen.hit), seen.context.texts.contents
         again = blank(len(hit))
         again.row[:], again.op[:], again.skill[:], again.reason[:] = hit, UPDATE, seen.skill[hit], 4
         earlier = contents.of(books.content[hit, seen.skill[hit]])
         again.content[:] = [contents.add(reworded(advice)) for advice in earlier]
         added = np.flatnonzero(batch.op == ADD)
-        words = seen.texts.read(batch.text[added], batch.row[added])
+        words = seen.context.texts.read(batch.text[added], batch.row[added])
         batch.content[added] = [contents.add(advice_on(message)) for message in words]
         return None, joined(batch, again)
 

@@ -194,9 +194,9 @@ class Curating:
     ) -> tuple[None, Batch]:
         if self.how == "paid":
             one = {name: np.zeros(1, getattr(NO_JOBS, name).dtype) for name in Jobs.__dataclass_fields__}
-            seen.report(Jobs(**{**one, "cost_usd": np.array([-1.0])}))
+            seen.context.report(Jobs(**{**one, "cost_usd": np.array([-1.0])}))
         if self.how == "reads":
-            seen.texts.read(np.array([3], np.int32), np.array([0]))
+            seen.context.texts.read(np.array([3], np.int32), np.array([0]))
         return None, NO_OPERATIONS
 
 

@@ -64,12 +64,12 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
                 samples.some_queries(query, [row]),
                 alone(memory, row),
             )
-            used = np.concatenate([single_query.text, single_book.example[0]])
+            used = np.concatenate([single_query.text, single_book.examples.text[0]])
             few = vectors[used].astype(np.float32)
             table = np.zeros((len(vectors), 1), np.float32)  # only what this message needs of the table
             table[used, 0] = few @ few[0]
             for similarity in (
-                Pinned(vectors, single_book.example[0]),
+                Pinned(vectors, single_book.examples.text[0]),
                 Rows(vectors),
                 _Column(vectors, table, int(single_query.text[0])),
             ):

@@ -46,7 +46,7 @@ class EveryThird:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Count
     ) -> tuple[Count, Batch]:
         _, batch = Everything().curate(seen, reaction, known, books, None)
-        state.seen[:] += seen.asks & ~seen.hit
+        state.seen[:] += seen.context.asks & ~seen.hit
         return state, part(batch, (batch.source < 0) | (state.seen[batch.row] % 3 == 0))
 
 

@@ -49,8 +49,8 @@ class Noting:
     ) -> tuple[None, Batch]:
         _, batch = Everything().curate(seen, reaction, known, books, None)
         text, added = batch.text.copy(), batch.op == ADD
-        said = seen.texts.read(batch.text[added], batch.row[added])
-        text[added] = seen.texts.add([f"note: {words}" for words in said])
+        said = seen.context.texts.read(batch.text[added], batch.row[added])
+        text[added] = seen.context.texts.add([f"note: {words}" for words in said])
         return None, replace(batch, text=text, name=np.where(added, text, -1).astype(np.int32))
 
 
@@ -156,8 +156,8 @@ class Peering:
         return getattr(self.__dict__["inside"], name)
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
-        beyond = np.arange(books.example.shape[1]) >= books.n_examples[:, None]
-        assert (books.example[beyond] == -1).all()
+        beyond = np.arange(books.examples.text.shape[1]) >= books.examples.count[:, None]
+        assert (books.examples.text[beyond] == -1).all()
         self.looked.add(int(beyond.sum()))
         shortlist: Shortlist = self.inside.route(query, books)
         return shortlist

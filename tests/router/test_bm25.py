@@ -32,8 +32,8 @@ def test_scores_are_those_of_the_library_in_units_of_a_verbatim_repeat(seed: int
     query = samples.query(rng.integers(0, N, 12).astype(np.int32), silent(rng), books)
     made = BM25(40, k1, b).route(query, books)
     for u in range(12):
-        active = [e for e in range(books.n_examples[u]) if books.active[u, books.example_skill[u, e]]]
-        corpus = [MESSAGES[books.example[u, e]].split() for e in active]
+        active = [e for e in range(books.examples.count[u]) if books.active[u, books.examples.skill[u, e]]]
+        corpus = [MESSAGES[books.examples.text[u, e]].split() for e in active]
         words = MESSAGES[query.text[u]].split()
         if corpus and 0 < np.mean([len(d) for d in corpus]) < 1:
             continue  # ours counts no fewer than one word a document on average, the library does
@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_library_in_units_of_a_verbatim_repeat(seed: int
             repeat += idf * often / (often + k1 * (1 - b + b * len(words) / max(float(mean), 1.0)))
         best: dict[int, float] = {}
         for e, score in zip(active, scores, strict=True):
-            s = int(books.example_skill[u, e])
+            s = int(books.examples.skill[u, e])
             best[s] = max(best.get(s, 0.0), min(float(score) / repeat, 1.0))
         expected = {s: x for s, x in best.items() if x > 2**-16}
         shares = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
@@ -64,9 +64,9 @@ def test_a_verbatim_repeat_has_similarity_one_and_no_word_in_common_finds_nothin
     words = vocabulary_of(["turn on the kitchen lights", "Turn ON the kitchen lights!", "what is my balance", "", "?!"])
     rng = np.random.default_rng(0)
     books = samples.ragged(rng, 1, 1, texts=1)
-    books = replace(books, n_examples=np.ones(1, np.int32), example=np.zeros_like(books.example),
-                   active=np.arange(books.active.shape[1])[None] == 0,
-                   example_skill=books.example_skill * 0)  # fmt: skip
+    books = replace(books, active=np.arange(books.active.shape[1])[None] == 0)
+    nothing = np.zeros_like(books.examples.text)
+    books = samples.with_examples(books, count=np.ones(1, np.int32), text=nothing, skill=nothing)
     made = {}
     for text in range(5):
         query = samples.asked_with(samples.query(np.array([text], np.int32), silent(rng), books), books, words=words)
@@ -80,9 +80,11 @@ def test_an_opposite_is_nearly_a_repeat_as_its_words_are_the_same() -> None:
     words = vocabulary_of(["turn on the kitchen lights", "turn off the kitchen lights", "play jazz in the kitchen"])
     rng = np.random.default_rng(0)
     books = samples.ragged(rng, 1, 3, texts=1)
-    books = replace(books, n_examples=np.array([2], np.int32), example=np.array([[0, 2, 0, 0]], np.int32),
-                   active=np.arange(books.active.shape[1])[None] < 2,
-                   example_skill=np.array([[0, 1, 0, 0]], np.int32))  # fmt: skip
+    books = samples.with_examples(
+        replace(books, active=np.arange(books.active.shape[1])[None] < 2),
+        count=np.array([2], np.int32), text=np.array([[0, 2, 0, 0]], np.int32),
+        skill=np.array([[0, 1, 0, 0]], np.int32),
+    )  # fmt: skip
     query = samples.asked_with(samples.query(np.array([1], np.int32), silent(rng), books), books, words=words)
     made = BM25(2, 1.5, 0.75).route(query, books)
     assert made.skill.tolist() == [[0, 1]]

@@ -45,11 +45,11 @@ def test_similarity_is_the_cosine_to_the_mean_of_a_skills_examples(seed: int, us
     real = vectors.astype(np.float64) / 4000.0
     made = Centroid(ALL).route(query, books)
     for u in range(users):
-        skills = books.example_skill[u, : books.n_examples[u]]
+        skills = books.examples.skill[u, : books.examples.count[u]]
         scores = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
         assert set(scores) == set(np.flatnonzero(books.active[u]).tolist())
         for s, similarity in scores.items():
-            mean = real[books.example[u, : len(skills)][skills == s]].mean(axis=0)
+            mean = real[books.examples.text[u, : len(skills)][skills == s]].mean(axis=0)
             exact = real[query.text[u]] @ mean / np.linalg.norm(mean)
             assert similarity == pytest.approx(np.clip(exact, 0, 1), abs=1.01 * UNIT)
         assert list(scores) == sorted(scores, key=lambda s: (-scores[s], s))
@@ -72,7 +72,9 @@ def test_a_centroid_is_the_same_bits_looked_up_computed_alone_and_in_any_company
             assert np.array_equal(other.similarity, computed.similarity[rows])
         for u in (0, users - 1):
             alone = samples.one(books, u)
-            single = samples.asked_with(samples.some_queries(query, [u]), alone, Pinned(vectors, alone.example[0]))
+            single = samples.asked_with(
+                samples.some_queries(query, [u]), alone, Pinned(vectors, alone.examples.text[0])
+            )
             online = router.route(single, alone)
             assert np.array_equal(online.skill, computed.skill[[u]])
             assert np.array_equal(online.similarity, computed.similarity[[u]])
@@ -82,14 +84,15 @@ def test_a_skill_with_one_example_has_the_similarity_that_maxsim_gives_it() -> N
     rng = np.random.default_rng(0)
     vectors = samples.vectors(rng, 200, 384)
     books = samples.ragged(rng, 50, 20, texts=200)
-    single = replace(books, example_skill=np.tile(np.arange(books.example.shape[1], dtype=np.int32), (50, 1)),
-                     active=np.arange(books.example.shape[1]) < books.n_examples[:, None])  # fmt: skip
+    place = np.arange(books.examples.text.shape[1], dtype=np.int32)
+    single = samples.with_examples(books, skill=np.tile(place, (50, 1)))
+    single = replace(single, active=place < books.examples.count[:, None])
     single = samples.lengthened(single, vectors)
     query = samples.query(rng.integers(0, 200, 50).astype(np.int32), Rows(vectors), single)
     for u, (centre, nearest) in enumerate(
         zip(of(Centroid(ALL), query, single), of(MaxSim(ALL), query, single), strict=True)
     ):
-        assert len(centre) == books.n_examples[u]
+        assert len(centre) == books.examples.count[u]
         # an example's length is 4000 but for rounding, so that the two may differ by that
         assert centre == pytest.approx(nearest, abs=0.005)
 
@@ -115,11 +118,13 @@ def test_half_and_half_is_the_weighted_mean_of_both(seed: int, weight: int) -> N
 
 def test_examples_that_cancel_out_have_no_direction() -> None:
     query, books, vectors = world(1, 20, 30)
-    books = replace(books, square=np.zeros_like(books.square))
+    books = samples.with_examples(books, square=np.zeros_like(books.examples.square))
     opposite = np.concatenate([vectors, -vectors])
-    examples = np.where(np.arange(books.example.shape[1]) % 2, books.example[:, :1] + 200, books.example[:, :1])
+    examples = np.where(
+        np.arange(books.examples.text.shape[1]) % 2, books.examples.text[:, :1] + 200, books.examples.text[:, :1]
+    )
     n = np.full(20, 2, np.int32)
-    books = replace(books, example=examples.astype(np.int32), example_skill=books.example_skill * 0, n_examples=n)
+    books = samples.with_examples(books, text=examples.astype(np.int32), skill=books.examples.skill * 0, count=n)
     made = Centroid(5).route(samples.asked_with(query, books, Rows(opposite)), books)
     assert not made.similarity.any()
     assert np.isfinite(made.similarity).all()

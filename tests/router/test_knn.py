@@ -28,10 +28,10 @@ def test_a_skills_similarity_is_its_share_of_the_votes_each_weighing_its_cosine(
     whole = vectors.astype(np.int64)
     for u in range(30):
         near = []
-        for e in range(books.n_examples[u]):
-            s = int(books.example_skill[u, e])
+        for e in range(books.examples.count[u]):
+            s = int(books.examples.skill[u, e])
             if books.active[u, s]:
-                near.append((-int(whole[query.text[u]] @ whole[books.example[u, e]]), s))
+                near.append((-int(whole[query.text[u]] @ whole[books.examples.text[u, e]]), s))
         near = sorted(near)[:neighbours]
         votes: dict[int, float] = {}
         for minus, s in near:

@@ -59,7 +59,7 @@ def test_a_lineage_is_every_skill_with_an_example_near_the_first_of_the_skill(
     query = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), SimilarityTable(grid @ grid.T), books)
     skills = Masked(MaxSim(70), skill, lineage).route(query, books).skill
     for u in range(20):
-        examples = list(zip(books.example[u, : books.n_examples[u]], books.example_skill[u], strict=False))
+        examples = list(zip(books.examples.text[u, : books.examples.count[u]], books.examples.skill[u], strict=False))
         first = next((text for text, s in examples if s == skill), None)
         gone = {skill}
         if first is not None:

@@ -29,12 +29,12 @@ def test_scores_are_those_of_a_ridge_regression_on_who_an_example_belongs_to(see
     query, books, real = world(seed)
     made = Probe(70, 25, l2).route(query, books)
     for u in range(20):
-        known = np.flatnonzero(books.active[u, books.example_skill[u, : books.n_examples[u]]])
-        skill = books.example_skill[u, known]
+        known = np.flatnonzero(books.active[u, books.examples.skill[u, : books.examples.count[u]]])
+        skill = books.examples.skill[u, known]
         listed = made.skill[u][made.skill[u] >= 0]
         assert sorted(listed.tolist()) == sorted(set(skill.tolist()))
         for k, s in enumerate(listed):
-            ridge = Ridge(alpha=l2, fit_intercept=False, tol=1e-12).fit(real[books.example[u, known]], skill == s)
+            ridge = Ridge(alpha=l2, fit_intercept=False, tol=1e-12).fit(real[books.examples.text[u, known]], skill == s)
             expected = float(ridge.predict(real[query.text[[u]]])[0])
             assert made.similarity[u, k] == pytest.approx(min(max(expected, 0.0), 1.0), abs=2 * UNIT)
 
@@ -45,13 +45,14 @@ def test_the_order_in_which_a_book_stores_its_examples_changes_no_bit(seed: int,
     """Though the same message may be an example of two skills, or twice of one."""
     query, books, _ = world(seed)
     rng = np.random.default_rng(seed)
-    books = replace(books, example=books.example % 6)
-    order = np.argsort(np.where(np.arange(books.example.shape[1]) < books.n_examples[:, None], 0, 1) + 0.5 * rng.random(
-        books.example.shape), axis=1)  # fmt: skip
-    example, skill = (np.take_along_axis(a, order, axis=1) for a in (books.example, books.example_skill))
+    books = samples.with_examples(books, text=books.examples.text % 6)
+    kept = books.examples
+    beyond = np.arange(kept.text.shape[1]) >= kept.count[:, None]
+    order = np.argsort(beyond + 0.5 * rng.random(kept.text.shape), axis=1)
+    example, skill = (np.take_along_axis(a, order, axis=1) for a in (kept.text, kept.skill))
     first, other = (
         Probe(5, neighbours, 0.3).route(samples.asked_with(query, b), b)
-        for b in (books, replace(books, example=example, example_skill=skill))
+        for b in (books, samples.with_examples(books, text=example, skill=skill))
     )
     assert np.array_equal(first.skill, other.skill)
     assert np.array_equal(first.similarity, other.similarity)
@@ -67,9 +68,9 @@ def found_by_two(ids: Sequence[int], example: Sequence[int], skill: Sequence[int
     named = np.array(ids, np.int32)
     n, vectors = len(example), GRID[np.argsort(named)]
     books = samples.ragged(np.random.default_rng(0), 1, 1)
-    books = replace(
-        books, n_skills=np.full(1, 3, np.int32), n_examples=np.full(1, n, np.int32), active=np.ones((1, 3), np.bool_),
-        example=named[[example]], example_skill=np.array([skill], np.int32),
+    books = samples.with_examples(
+        replace(books, n_skills=np.full(1, 3, np.int32), active=np.ones((1, 3), np.bool_)),
+        count=np.full(1, n, np.int32), text=named[[example]], skill=np.array([skill], np.int32),
     )  # fmt: skip
     return Probe(3, 2, 0.3).route(samples.query(named[[ASKED]], SimilarityTable(vectors @ vectors.T), books), books)
 
@@ -107,13 +108,13 @@ def test_it_finds_the_skill_of_messages_that_maxsim_and_centroid_mistake() -> No
     n, users = len(owner), skills * 50
     books = samples.ragged(rng, users, 1, texts=n, skills=1)
     known = np.ones((users, skills), np.bool_)
-    books = replace(
-        books, n_skills=np.full(users, skills, np.int32), n_examples=np.full(users, n, np.int32), active=known,
-        example=np.tile(np.arange(n, dtype=np.int32), (users, 1)),
-        example_skill=np.tile(owner.astype(np.int32), (users, 1)),
+    books = samples.with_examples(
+        replace(books, n_skills=np.full(users, skills, np.int32), active=known),
+        count=np.full(users, n, np.int32), text=np.tile(np.arange(n, dtype=np.int32), (users, 1)),
+        skill=np.tile(owner.astype(np.int32), (users, 1)),
     )  # fmt: skip
     square = np.stack([(vectors[:n][owner == s].astype(np.int64).sum(axis=0) ** 2).sum() for s in range(skills)])
-    books = replace(books, square=np.tile(square, (users, 1)))
+    books = samples.with_examples(books, square=np.tile(square, (users, 1)))
     query = samples.query(np.arange(n, n + users, dtype=np.int32), SimilarityTable(wide @ wide.T), books)
     right = {
         type(router).__name__: float((router.route(query, books).skill[:, 0] == truth[n:]).mean())

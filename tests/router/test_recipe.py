@@ -24,10 +24,10 @@ GRID = np.array([[4000, 0], [3200, 2400], [2400, 3200], [0, 4000], [2400, -3200]
 def planar(asked: int, example: list[int], skill: list[int]) -> tuple[Query, Skillbooks]:
     """One user whose messages are rows of GRID."""
     books = samples.ragged(np.random.default_rng(0), 1, 1)
-    books = replace(
-        books, n_skills=np.full(1, 3, np.int32), n_examples=np.full(1, len(example), np.int32),
-        active=np.ones((1, 3), np.bool_), example=np.array([example], np.int32),
-        example_skill=np.array([skill], np.int32),
+    books = samples.with_examples(
+        replace(books, n_skills=np.full(1, 3, np.int32), active=np.ones((1, 3), np.bool_)),
+        count=np.full(1, len(example), np.int32), text=np.array([example], np.int32),
+        skill=np.array([skill], np.int32),
     )  # fmt: skip
     return samples.query(np.array([asked], np.int32), SimilarityTable(GRID @ GRID.T), books), books
 
@@ -43,8 +43,8 @@ def test_scores_are_those_of_a_weighted_kernel_ridge_regression(seed: int, width
         return float(np.exp(width * (x @ y - 1.0)))
 
     for u in range(20):
-        known = np.flatnonzero(books.active[u, books.example_skill[u, : books.n_examples[u]]])
-        skill = books.example_skill[u, known]
+        known = np.flatnonzero(books.active[u, books.examples.skill[u, : books.examples.count[u]]])
+        skill = books.examples.skill[u, known]
         listed = made.skill[u][made.skill[u] >= 0]
         assert sorted(listed.tolist()) == sorted(set(skill.tolist()))
         if not len(known):
@@ -52,7 +52,9 @@ def test_scores_are_those_of_a_weighted_kernel_ridge_regression(seed: int, width
         sizes = np.bincount(skill)
         weight = np.median(sizes[sizes > 0]) / sizes[skill]
         for k, s in enumerate(listed):
-            fitted = KernelRidge(alpha=ridge, kernel=kernel).fit(real[books.example[u, known]], skill == s, weight)
+            fitted = KernelRidge(alpha=ridge, kernel=kernel).fit(
+                real[books.examples.text[u, known]], skill == s, weight
+            )
             score = (1.0 + ridge) * float(fitted.predict(real[query.text[[u]]])[0])
             expected = 1.0 + np.log(score) / width if score > 1e-9 else 0.0
             if not 0 < score < 1e-6:  # else rounding of the kernel decides
@@ -63,14 +65,16 @@ def test_scores_are_those_of_a_weighted_kernel_ridge_regression(seed: int, width
 @given(seed=seeds, neighbours=st.integers(1, 30))
 def test_the_order_in_which_a_book_stores_its_examples_changes_no_bit(seed: int, neighbours: int) -> None:
     query, books, _ = world(seed)
-    books = replace(books, example=books.example % 6)  # so that a message is an example of two skills, or twice of one
+    books = samples.with_examples(
+        books, text=books.examples.text % 6
+    )  # so that a message is an example of two skills, or twice of one
     rng = np.random.default_rng(seed)
-    beyond = np.arange(books.example.shape[1]) >= books.n_examples[:, None]
-    order = np.argsort(beyond + 0.5 * rng.random(books.example.shape), axis=1)
-    example, skill = (np.take_along_axis(a, order, axis=1) for a in (books.example, books.example_skill))
+    beyond = np.arange(books.examples.text.shape[1]) >= books.examples.count[:, None]
+    order = np.argsort(beyond + 0.5 * rng.random(books.examples.text.shape), axis=1)
+    example, skill = (np.take_along_axis(a, order, axis=1) for a in (books.examples.text, books.examples.skill))
     first, other = (
         Recipe(5, neighbours, 4.0, 0.3).route(samples.asked_with(query, b), b)
-        for b in (books, replace(books, example=example, example_skill=skill))
+        for b in (books, samples.with_examples(books, text=example, skill=skill))
     )
     assert np.array_equal(first.skill, other.skill)
     assert np.array_equal(first.similarity, other.similarity)

@@ -92,7 +92,9 @@ def test_a_user_is_routed_the_same_alone_and_among_others_in_any_order(router: R
     assert same(mixed, Shortlist(whole.skill[order], whole.similarity[order]))
     for u in range(4):  # alone, unpadded and grouped, as served online
         alone = samples.one(books, u)
-        asked_alone = samples.asked_with(samples.some_queries(query, [u]), alone, Pinned(vectors, alone.example[0]))
+        asked_alone = samples.asked_with(
+            samples.some_queries(query, [u]), alone, Pinned(vectors, alone.examples.text[0])
+        )
         online = router.route(asked_alone, alone)
         assert same(online, Shortlist(whole.skill[[u]], whole.similarity[[u]]))
 
@@ -110,7 +112,7 @@ def test_text_ids_may_be_permuted_and_no_route_changes(router: Router, seed: int
     wide, said = vectors.astype(np.float32), samples.MESSAGES[:TEXTS]
     books = samples.lengthened(books, vectors)
     query = samples.asked_with(query, books, SimilarityTable(wide @ wide.T), vocabulary_of(said))
-    renamed = replace(books, example=new[books.example])
+    renamed = samples.with_examples(books, text=new[books.examples.text])
     again = samples.asked_with(
         replace(query, text=new[query.text]),
         renamed,
@@ -127,7 +129,7 @@ def test_an_empty_book_gives_an_empty_shortlist(router: Router) -> None:
     assert (made.skill == -1).all()
     assert not made.similarity.any()
     alone = samples.one(books, 0)
-    asked_alone = samples.asked_with(samples.some_queries(query, [0]), alone, Pinned(vectors, alone.example[0]))
+    asked_alone = samples.asked_with(samples.some_queries(query, [0]), alone, Pinned(vectors, alone.examples.text[0]))
     made = router.route(asked_alone, alone)
     assert (made.skill == -1).all()
 
@@ -141,10 +143,10 @@ def test_maxsim_gives_the_largest_cosine_to_any_example_and_the_nearest_skills(s
     made = MaxSim(5).route(query, books)
     for u in range(30):
         best = dict[int, float]()
-        for e in range(books.n_examples[u]):
-            s = int(books.example_skill[u, e])
+        for e in range(books.examples.count[u]):
+            s = int(books.examples.skill[u, e])
             if books.active[u, s]:
-                best[s] = max(best.get(s, -1.0), float(real[query.text[u]] @ real[books.example[u, e]]))
+                best[s] = max(best.get(s, -1.0), float(real[query.text[u]] @ real[books.examples.text[u, e]]))
         listed = made.skill[u][made.skill[u] >= 0].tolist()
         assert listed == sorted(best, key=lambda s: (-round(best[s] * 4000**2), s))[:5]
         for k, s in enumerate(listed):
@@ -153,7 +155,7 @@ def test_maxsim_gives_the_largest_cosine_to_any_example_and_the_nearest_skills(s
 
 def test_equal_similarities_are_ordered_by_skill_id() -> None:
     query, books, _ = world(2)
-    books = replace(books, example=books.example * 0)  # every example says the same
+    books = samples.with_examples(books, text=books.examples.text * 0)  # every example says the same
     made = MaxSim(5).route(samples.asked_with(query, books), books)
     for u in range(30):
         assert made.skill[u][made.skill[u] >= 0].tolist() == np.flatnonzero(books.active[u])[:5].tolist()
@@ -174,8 +176,8 @@ def test_the_exact_router_finds_verbatim_messages_and_nothing_else(seed: int) ->
     query, books, _ = world(seed)
     made = Exact(70).route(query, books)
     for u in range(30):
-        n = books.n_examples[u]
-        skills = {int(books.example_skill[u, e]) for e in range(n) if books.example[u, e] == query.text[u]}
+        n = books.examples.count[u]
+        skills = {int(books.examples.skill[u, e]) for e in range(n) if books.examples.text[u, e] == query.text[u]}
         expected = sorted(s for s in skills if books.active[u, s])
         assert made.skill[u][made.skill[u] >= 0].tolist() == expected
     assert np.array_equal(made.similarity, made.skill >= 0)

@@ -181,7 +181,7 @@ def test_an_exact_search_is_maxsim_to_the_bit_with_ties_duplicates_and_zero_rows
     books = replace(books, active=data.draw(arrays(np.bool_, (b, skills))))
     text, top_k = np.arange(e, e + b, dtype=np.int32), data.draw(st.integers(1, skills + 1))
     expected = MaxSim(top_k).route(samples.query(text, Rows(vectors), books), books)
-    index = build_index(vectors[:e], books.example_skill[0], "flat")
+    index = build_index(vectors[:e], books.examples.skill[0], "flat")
     with patch("skg_bench.router.shared.route._FIRST", data.draw(st.integers(1, 4))):
         made = SharedMaxSim(index, vectors, top_k).route(samples.query(text, Rows(vectors), books), books)
     assert np.array_equal(made.skill, expected.skill)

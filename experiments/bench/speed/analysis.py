@@ -29,7 +29,7 @@ from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import Query, Skillbooks
+from skg_bench.core.types import BookExamples, Query, Skillbooks, UseHistory
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine import execute as engine
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
@@ -153,13 +153,15 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     blank = np.zeros((1, skills), np.int32)
     then = np.zeros((1, skills), np.int64)
     square = (vectors[:n].reshape(skills, each, -1).sum(axis=1, dtype=np.int64) ** 2).sum(axis=1)[None]
+    examples = BookExamples(
+        np.array([n], np.int32), example, np.repeat(np.arange(skills, dtype=np.int32), each)[None],
+        of_skill=blank + each, square=square, starts=starts,
+    )  # fmt: skip
     books = Skillbooks(
-        n_skills=np.array([skills], np.int32), n_examples=np.array([n], np.int32), active=np.ones((1, skills), bool),
-        name=blank, source=blank, uses=blank, ok=blank, partial=blank, miss=blank, born=then, last_used=then,
-        last_ok=then, examples_of=blank + each, square=square, hours=np.zeros((1, skills, 8), np.int16), weekend=blank,
-        after=blank - 1, lineage=then, content=np.zeros((1, skills), np.uint64),
-        example=example, example_skill=np.repeat(np.arange(skills, dtype=np.int32), each)[None],
-        starts=starts,
+        n_skills=np.array([skills], np.int32), active=np.ones((1, skills), bool), name=blank, source=blank, uses=blank,
+        ok=blank, partial=blank, miss=blank, born=then, last_used=then, lineage=then,
+        content=np.zeros((1, skills), np.uint64), examples=examples,
+        history=UseHistory(then, np.zeros((1, skills, 8), np.int16), blank, blank - 1),
     )  # fmt: skip
     arm = plan(1, 1).arms[0]
     scorer = components(arm).reranker.start(1, components(arm).signals.names)

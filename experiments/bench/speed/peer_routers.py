@@ -118,8 +118,8 @@ class SemanticRouter:
         b, width = books.active.shape
         score = np.zeros((b, width))
         for row, text in enumerate(query.text.tolist()):
-            n = int(books.n_examples[row])
-            example, skill = books.example[row, :n], books.example_skill[row, :n]
+            n = int(books.examples.count[row])
+            example, skill = books.examples.text[row, :n], books.examples.skill[row, :n]
             mask = books.active[row, skill]
             example, skill = example[mask], skill[mask]
             if not len(example):
@@ -162,10 +162,10 @@ class GPTCache:
             if row not in self._made:
                 self._made[row] = gptcache(self._encoder, self.folder / str(row)), []
             cache, known = self._made[row]
-            n = int(books.n_examples[row])
+            n = int(books.examples.count[row])
             for example, skill in zip(
-                books.example[row, len(known) : n].tolist(),
-                books.example_skill[row, len(known) : n].tolist(),
+                books.examples.text[row, len(known) : n].tolist(),
+                books.examples.skill[row, len(known) : n].tolist(),
                 strict=True,
             ):
                 put(str(example), str(skill), cache_obj=cache)

@@ -37,7 +37,7 @@ from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import NO_JOBS, Course, Jobs, joined_jobs
 from skg_bench.core.spending_checks import reporter
-from skg_bench.core.types import Observation, Query, TurnTruth
+from skg_bench.core.types import LearningContext, Observation, Query, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import FALLBACK, STORED, Reaction, Supposing
 
@@ -130,12 +130,13 @@ class Pipelines:
             truth = replace(truth, llm_right=right if oracles is None else right[oracles.index])
         turn_jobs = state.turn_jobs
         reported: list[Jobs] = [] if turn_jobs is None else turn_jobs.reported
-        observed = Observation(
-            query.time, t, query.text, hit, choice.skill, np.maximum.reduce(choice.shortlist.similarity, axis=1),
-            seen.rating, state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts,
-            truth, state.message[:n, : t + 1], choice.shortlist.skill, np.zeros(n, np.bool_), reporter(reported.append),
-            query.domain,
+        context = LearningContext(
+            query.event, decided.query.similarity, query.texts, state.message[:n, : t + 1], state.past[:n, :t],
+            choice.shortlist.skill, np.ones(n, np.bool_), np.zeros(n, np.bool_), reporter(reported.append),
+            query.domain, truth,
         )  # fmt: skip
+        best = np.maximum.reduce(choice.shortlist.similarity, axis=1)
+        observed = Observation(query.time, t, query.text, choice.skill, best, seen.rating, context)
         views = state.stack.views(observed, decided.books)
         offers = state.stack.offers(observed, views, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)

@@ -20,7 +20,7 @@ class InBook:
     @property
     def example(self) -> I32:
         """Text ids of the examples, `[B, E]`: taken from the books when they are read first."""
-        return self.books.example
+        return self.books.examples.text
 
     def dots(self) -> F32:
         """Dot products of the message with each example, `[B, E]`."""

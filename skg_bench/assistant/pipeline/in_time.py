@@ -132,7 +132,7 @@ class InTime:
         before, apart = self._jobs.spoke[:n], self._time.apart
         row, turn, heard = _spoken(known.rows(late), known_at[late] * 1000)
         rank, nothing = nth(row), np.full(n, -1, np.int32)
-        silent = replace(seen, hit=np.zeros(n, np.bool_), skill=nothing, rating=nothing)
+        silent = replace(seen, skill=nothing, rating=nothing)
         for place in range(int(rank.max(initial=-1)) + 1):
             rows, about = row[rank == place], turn[rank == place]
             start = before.copy()
@@ -143,7 +143,8 @@ class InTime:
             topic = np.full(n, -1)
             topic[rows] = about
             spoken = known.rows(known.turn == topic[known.row])
-            self._job(replace(silent, asks=seen.asks & asks), Reaction(nothing, nothing, nothing), spoken, start, topic)
+            context = replace(seen.context, asks=seen.context.asks & asks)
+            self._job(replace(silent, context=context), Reaction(nothing, nothing, nothing), spoken, start, topic)
         start = np.maximum(now, before + apart)
         begun = self._job(seen, reaction, known.rows(~late), start, np.full(n, seen.turn))
         before[begun] = start[begun]
@@ -153,7 +154,7 @@ class InTime:
         state, jobs, n = self._state, self._jobs, self._n
         if self._time.conflict == "serial":
             start = np.maximum(start, jobs.last_end[:n])
-        self.end(np.where(seen.asks, start, np.iinfo(np.int64).min))
+        self.end(np.where(seen.context.asks, start, np.iinfo(np.int64).min))
         books = state.table.view(n)
         self._turn.reported.clear()
         views = state.stack.views(seen, books)
@@ -177,7 +178,7 @@ class InTime:
 
     def _took(self, seen: Observation, row: I64, about: I64, reports: Jobs) -> tuple[I64, Bool]:
         """Milliseconds of the jobs of these users, and which of them timed out."""
-        drawn = self._time.drawn(job_keys(seen.event[row], about[row]))
+        drawn = self._time.drawn(job_keys(seen.context.event[row], about[row]))
         if drawn is not None:
             return drawn
         took = np.bincount(reports.row, reports.latency_ms, self._n)[row]
@@ -226,7 +227,7 @@ def _timed(reports: Jobs, took: I64, row: I64, timed_out: Bool, seen: Observatio
     seconds = np.zeros(len(timed_out))
     seconds[row] = took
     late = timed_out[reports.row]
-    why = seen.texts.add(["a call took longer than jobs.timeout_seconds"])[0] if late.any() else -1
+    why = seen.context.texts.add(["a call took longer than jobs.timeout_seconds"])[0] if late.any() else -1
     return replace(
         reports, latency_ms=seconds[reports.row],
         result=np.where(late, TIMED_OUT, reports.result).astype(np.int32),

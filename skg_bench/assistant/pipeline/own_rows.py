@@ -5,7 +5,7 @@ are as wide as the widest of these rows, so that an arm that captures everything
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -18,7 +18,17 @@ from skg_bench.core.errors import RowError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.learning_jobs import Jobs
-from skg_bench.core.types import NO_STARTS, Observation, Query, Skillbooks, TurnTruth, WrittenTexts
+from skg_bench.core.types import (
+    NO_STARTS,
+    BookExamples,
+    LearningContext,
+    Observation,
+    Query,
+    Skillbooks,
+    TurnTruth,
+    UseHistory,
+    WrittenTexts,
+)
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import Reaction
 
@@ -70,9 +80,13 @@ class OwnRows:
 
     def books(self, books: Skillbooks) -> Skillbooks:
         """The books of these rows."""
-        skills, examples = books.n_skills[self.index], books.n_examples[self.index]
-        widths = {"_skills": max(int(skills.max(initial=1)), 1), "_examples": max(int(examples.max(initial=1)), 1)}
-        view = OwnBooks(n_skills=skills, n_examples=examples, starts=NO_STARTS, _of=books, _index=self.index, **widths)
+        skills, count = books.n_skills[self.index], books.examples.count[self.index]
+        width = max(int(skills.max(initial=1)), 1)
+        examples = OwnExamples(
+            count=count, starts=NO_STARTS, _of=books.examples, _index=self.index, _skills=width,
+            _examples=max(int(count.max(initial=1)), 1),
+        )  # fmt: skip
+        view = OwnBooks(n_skills=skills, examples=examples, _of=books, _index=self.index, _skills=width)
         return cast("Skillbooks", view)
 
     def query(self, query: Query, books: Skillbooks, truth: TurnTruth | None) -> Query:
@@ -89,16 +103,17 @@ class OwnRows:
         self, seen: Observation, books: Skillbooks, truth: TurnTruth | None, columns: Mapping[str, Any]
     ) -> Observation:
         """The turn of these rows, whose books are `books`, with these columns."""
-        report, near = seen.report, cast("InBook", seen.similarity)
+        whole, near = seen.context, cast("InBook", seen.context.similarity)
 
         def reported(jobs: Jobs) -> None:
-            report(replace(jobs, row=self.rows[jobs.row].astype(np.int32)))
+            whole.report(replace(jobs, row=self.rows[jobs.row].astype(np.int32)))
 
-        view = OwnObservation(
-            turn=seen.turn, similarity=InBook(near.similarity, seen.text[self.index], books, self.rows),
-            texts=OwnTexts(seen.texts, self.rows), truth=truth, report=reported, _of=seen, _index=self.index,
-            domain=seen.domain, **columns,
+        context = OwnContext(
+            similarity=InBook(near.similarity, seen.text[self.index], books, self.rows),
+            texts=OwnTexts(whole.texts, self.rows), report=reported, domain=whole.domain, _of=whole, _index=self.index,
+            truth=truth, **columns,
         )  # fmt: skip
+        view = OwnObservation(turn=seen.turn, context=context, _of=seen, _index=self.index)
         return cast("Observation", view)
 
 
@@ -113,7 +128,31 @@ class OwnBooks:
     def __getattr__(self, name: str) -> Any:
         if name not in self.__dataclass_fields__:
             raise AttributeError(name)
-        width = self._examples if name in ("example", "example_skill") else self._skills
+        if name == "history":
+            whole = (getattr(self._of.history, f.name) for f in fields(UseHistory))
+            self.__dict__[name] = history = UseHistory(*(self._column(column) for column in whole))
+            return history
+        self.__dict__[name] = column = self._column(getattr(self._of, name))
+        return column
+
+    def _column(self, column: np.ndarray) -> np.ndarray:
+        own: np.ndarray = column[:, : self._skills][self._index]
+        own.flags.writeable = False
+        return own
+
+
+class OwnExamples:
+    """Examples of some rows, as `OwnBooks`."""
+
+    __dataclass_fields__ = BookExamples.__dataclass_fields__
+
+    def __init__(self, **columns: Any) -> None:
+        self.__dict__.update(columns)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__dataclass_fields__:
+            raise AttributeError(name)
+        width = self._examples if name in ("text", "skill") else self._skills
         column = getattr(self._of, name)[:, :width][self._index]
         column.flags.writeable = False
         self.__dict__[name] = column
@@ -124,6 +163,7 @@ class OwnObservation:
     """Observation of some rows, as `OwnBooks`."""
 
     __dataclass_fields__ = Observation.__dataclass_fields__
+    hit = Observation.hit
 
     def __init__(self, **columns: Any) -> None:
         self.__dict__.update(columns)
@@ -131,8 +171,22 @@ class OwnObservation:
     def __getattr__(self, name: str) -> Any:
         if name not in self.__dataclass_fields__:
             raise AttributeError(name)
-        value = getattr(self._of, name)
-        self.__dict__[name] = value = value[self._index] if isinstance(value, np.ndarray) else value
+        self.__dict__[name] = value = getattr(self._of, name)[self._index]
+        return value
+
+
+class OwnContext:
+    """Context of some rows, as `OwnBooks`."""
+
+    __dataclass_fields__ = LearningContext.__dataclass_fields__
+
+    def __init__(self, **columns: Any) -> None:
+        self.__dict__.update(columns)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__dataclass_fields__:
+            raise AttributeError(name)
+        self.__dict__[name] = value = getattr(self._of, name)[self._index]
         return value
 
 

@@ -91,9 +91,9 @@ def parted(router: Part, books: Skillbooks, n_arms: int) -> list[Part]:
     """A router, and once more for the arms with wide books if that leaves out enough padding."""
     if len(router.arms) == 1:
         return [router]
-    widest = books.n_examples.reshape(-1, n_arms)[:, list(router.arms)].max(axis=0, initial=0)
+    widest = books.examples.count.reshape(-1, n_arms)[:, list(router.arms)].max(axis=0, initial=0)
     wide = 2 * widest > widest.max()
-    left_out = len(books.n_examples) // n_arms * int((widest.max() - widest[~wide].max(initial=0)) * (~wide).sum())
+    left_out = len(books.examples.count) // n_arms * int((widest.max() - widest[~wide].max(initial=0)) * (~wide).sum())
     if wide.all() or left_out < _PADDING:
         return [router]
     arms = np.array(router.arms)

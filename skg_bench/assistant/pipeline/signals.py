@@ -69,7 +69,7 @@ class Signals:
             self.prior_ok + self.prior_miss + positions.rated
         )
         if self.half_life_days is not None:
-            days = (time[:, None] - positions.at(books.last_ok)) // DAY
+            days = (time[:, None] - positions.at(books.history.last_ok)) // DAY
             mean *= _retention(self.half_life_days).take(days, mode="clip")
         return snap(mean, out=mean)
 
@@ -86,10 +86,10 @@ class Signals:
         """Features of the shortlist, `[B, K, F]` in [0, 1] on the 2**-16 grid, columns as `names`."""
         clock = query.local
         bin_, weekend = clock // 10_800 % 8, clock // DAY % 7 >= 5
-        uses, examples = positions.uses, np.maximum(positions.at(books.examples_of), 1)
+        uses, examples = positions.uses, np.maximum(positions.at(books.examples.of_skill), 1)
         moments = uses + examples  # uses and captures: each capture adds an example
-        here = books.hours.reshape(-1)[positions.flat * 8 + bin_[:, None]]
-        at_weekends = positions.at(books.weekend)
+        here = books.history.hours.reshape(-1)[positions.flat * 8 + bin_[:, None]]
+        at_weekends = positions.at(books.history.weekend)
         best = similarity[:, :1]
         second = similarity[:, 1:2] if similarity.shape[1] > 1 else np.zeros_like(best)
         lead = similarity == best
@@ -106,7 +106,7 @@ class Signals:
             "in_conversation": (query.gap < 1800)[:, None],
             "same_as_last": positions.skill == last,
             "length": (query.words / (query.words + 8.0))[:, None],
-            "follows_last": (positions.at(books.after) == last) & (last >= 0),
+            "follows_last": (positions.at(books.history.after) == last) & (last >= 0),
             "uses": (uses + 1.0) / (uses + 5.0),
             "ratings": 1.0 - 2.0 / (2.0 + positions.rated),
             "examples": 1.0 - 1.0 / examples,

@@ -20,7 +20,7 @@ from skg_bench.core.calendar import DAY
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import NO_STARTS, Similarity, Skillbooks
+from skg_bench.core.types import NO_STARTS, BookExamples, Similarity, Skillbooks, UseHistory
 
 _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "active": (np.bool_, 0), "name": (np.int32, -1), "source": (np.int32, -1), "uses": (np.int32, 0),
@@ -30,7 +30,7 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "after": (np.int32, -1), "lineage": (np.int64, -1), "examples_hash": (np.uint64, 0),
     "answer": (np.int32, -1), "content": (np.uint64, 0),
 }  # fmt: skip
-_VIEWED = tuple(f.name for f in fields(Skillbooks) if f.name != "starts")
+_VIEWED = tuple(f.name for f in fields(Skillbooks) if f.name not in ("examples", "history"))
 _TIMES = ("born", "last_used", "last_ok")
 
 
@@ -102,10 +102,19 @@ class SkillbookTable:
     def view(self, n_users: int) -> Skillbooks:
         """Read-only view of the first `n_users` books, which follows what is written into them."""
         if self._view is None or len(self._view.n_skills) != n_users:
-            views = {column: getattr(self, column)[:n_users] for column in _VIEWED}
-            for view in views.values():
+
+            def seen(column: np.ndarray) -> np.ndarray:
+                view = column[:n_users]
                 view.flags.writeable = False
-            self._view = Skillbooks(**views, starts=NO_STARTS)
+                return view
+
+            examples = BookExamples(
+                seen(self.n_examples), seen(self.example), seen(self.example_skill), seen(self.examples_of),
+                seen(self.square), NO_STARTS,
+            )  # fmt: skip
+            history = UseHistory(seen(self.last_ok), seen(self.hours), seen(self.weekend), seen(self.after))
+            columns = {column: seen(getattr(self, column)) for column in _VIEWED}
+            self._view = Skillbooks(**columns, examples=examples, history=history)
         return self._view
 
     def hindsight(self) -> None:

@@ -229,8 +229,8 @@ class Stack:
     # -------------------------------------------------------------------------------------------- curators
 
     def views(self, seen: Observation, books: Skillbooks) -> list[View | None]:
-        """Views of each curator on the turn and the books; None: no arm of it learns any more. `seen.truth`: of the
-        rows of oracles.
+        """Views of each curator on the turn and the books; None: no arm of it learns any more. `seen.context.truth`:
+        of the rows of oracles.
         """
         phase = self._rights.at(seen.turn)
         rights = zip(self.curators, phase.curates, phase.tags_only, strict=True)
@@ -245,13 +245,14 @@ class Stack:
         theirs, n = (books, len(seen.text)) if portion is None else (portion.books(books), len(portion.rows))
         columns: dict[str, Any] = {name: self.each(values, n) for name, values in arms.items() if values is not None}
         if "asks" in columns:
-            columns["asks"] = columns["asks"] & (seen.asks if portion is None else seen.asks[portion.index])
-        truth = self.truth_for(curator, seen.truth, theirs)
+            asks = seen.context.asks
+            columns["asks"] = columns["asks"] & (asks if portion is None else asks[portion.index])
+        truth = self.truth_for(curator, seen.context.truth, theirs)
         if portion is not None:
             return View(portion, portion.observation(seen, theirs, truth, columns), theirs)
-        if truth is not seen.truth:
-            columns["truth"] = truth
-        return View(None, replace(seen, **columns) if columns else seen, theirs)
+        if columns or truth is not seen.context.truth:
+            seen = replace(seen, context=replace(seen.context, truth=truth, **columns))
+        return View(None, seen, theirs)
 
     def offers(self, seen: Observation, views: Sequence[View | None], states: Sequence[Any]) -> Bool:
         """Whom to ask, each row by its own curator; where the book is frozen, nobody."""
@@ -261,7 +262,7 @@ class Stack:
             if view is None or not (arms is None or arms.any()):
                 continue
             with naming(curator.component):
-                offering: Bool = curator.component.offers(view.seen, memory) & view.seen.asks
+                offering: Bool = curator.component.offers(view.seen, memory) & view.seen.context.asks
             if arms is not None:
                 offering &= self.each(arms, len(offering))
             if view.portion is None:

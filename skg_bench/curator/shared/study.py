@@ -57,7 +57,7 @@ def reflections(study: Study, made: Made, outcome: I32) -> I32:
     `outcome` `[n]`: what the user did at the turn that the job is about, -1: nobody remembers. A text is made once for
     all jobs that have the same.
     """
-    texts, books, n = study.seen.texts, study.books, len(study.row)
+    texts, books, n = study.seen.context.texts, study.books, len(study.row)
     batch, job = made.batch, made.job
     columns = np.zeros((6, n), np.uint64)
     for place, code in ((0, _OK), (2, _MISS)):
@@ -66,7 +66,7 @@ def reflections(study: Study, made: Made, outcome: I32) -> I32:
         columns[place + 1, job[at]] = books.content[batch.row[at], batch.skill[at]]
     at = np.flatnonzero(batch.op == ADD)
     columns[4, job[at]] = batch.content[at]
-    domain = study.seen.domain
+    domain = study.seen.context.domain
     outcome = np.where(study.kind == domain.later, outcome, -1)
     columns[5] = (study.kind.astype(np.int64) << 32 | study.value.astype(np.int64) << 16 | (outcome + 1)).view(
         np.uint64

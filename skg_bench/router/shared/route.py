@@ -38,10 +38,10 @@ class SharedMaxSim:
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The nearest active skills, nearest first; UsageError if the index was built over another book."""
         width = books.active.shape[1]
-        if int(books.n_examples.max(initial=0)) != len(self.index.skill) or int(self.index.skill.max()) >= width:
+        if int(books.examples.count.max(initial=0)) != len(self.index.skill) or int(self.index.skill.max()) >= width:
             raise UsageError(
                 f"an index of {len(self.index.skill)} examples of {self.index.skill.max() + 1} skills over a book with "
-                f"{books.n_examples.max(initial=0)} of {width}; build it again from this book"
+                f"{books.examples.count.max(initial=0)} of {width}; build it again from this book"
             )
         if self.neighbours is None:
             best = self._exact(query.text, books.active)

@@ -106,7 +106,7 @@ class Advising:
         batch = blank(len(seen.text) if seen.turn == 0 else 0)
         batch.row[:], batch.op[:], batch.reason[:] = np.arange(len(batch.row)), ADD, 0
         batch.text[:], batch.source[:] = seen.text[: len(batch.row)], 0
-        batch.content[:] = [seen.texts.contents.add(advice_of(row)) for row in batch.row.tolist()]
+        batch.content[:] = [seen.context.texts.contents.add(advice_of(row)) for row in batch.row.tolist()]
         return None, batch
 
 

@@ -49,8 +49,12 @@ def test_a_curator_is_shown_the_ids_that_were_to_choose_from_whichever_was_chose
     play = advised(curator, policy=Never())
     play.answered(3)
     play.learned(NOTHING_SAID)
-    width = components(ARM).router.top_k  # type: ignore[attr-defined]
-    assert [seen.shown.tolist() for seen in curator.seen] == [[[-1] * width] * 3, [[0] + [-1] * (width - 1)] * 3]
+    width = components(ARM).router.top_k
+    shown = [seen.context.shown.tolist() for seen in curator.seen]
+    assert shown == [
+        [[-1] * width] * 3,
+        [[0] + [-1] * (width - 1)] * 3,
+    ]
 
 
 def test_where_nothing_was_said_no_skill_served() -> None:
@@ -88,7 +92,7 @@ def test_an_oracle_sees_the_worth_of_the_generic_question_and_of_each_skill() ->
     play = advised(curator)
     play.answered(3, worth)
     play.learned(NOTHING_SAID, right=np.zeros(3, np.bool_))
-    before, after = (seen.truth for seen in curator.seen)
+    before, after = (seen.context.truth for seen in curator.seen)
     assert before is not None
     assert before.worth.shape[1] == 0  # no world of advice, at the first turn
     assert after is not None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skg_bench.assistant.pipeline.signals import GROUPS, Positions, Signals
 from skg_bench.core.calendar import DAY
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import UNIT, snap
+from skg_bench.core.grid import I64, UNIT, snap
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 from tests.core import samples
 
@@ -95,14 +95,19 @@ def test_the_preference_halves_with_every_half_life_since_the_last_success() -> 
     rng = np.random.default_rng(0)
     books = samples.ragged(rng, 20, 30)
     at, _ = places(rng, books)
-    now = books.last_ok.max() + np.zeros(20, np.int64)
+    last_ok = books.history.last_ok
+    now = last_ok.max() + np.zeros(20, np.int64)
     fresh = replace(SKG, half_life_days=None).prefer(books, at, now)
     days = [0, 1, 15, 30, 60, 300]
-    faded = [SKG.prefer(replace(books, last_ok=books.last_ok * 0 + now[0] - d * DAY), at, now) for d in days]
+
+    def successful(when: I64) -> Skillbooks:
+        return replace(books, history=replace(books.history, last_ok=when))
+
+    faded = [SKG.prefer(successful(last_ok * 0 + now[0] - d * DAY), at, now) for d in days]
     for d, f in zip(days, faded, strict=True):
         assert np.abs(f - fresh * 2 ** (-d / 30)).max() < 2 * UNIT
     assert (faded[-1] > 0).any()
-    ages = SKG.prefer(replace(books, last_ok=books.last_ok - 4000 * 400 * DAY), at, now)
+    ages = SKG.prefer(successful(last_ok - 4000 * 400 * DAY), at, now)
     assert (ages >= 0).all()  # for ever ago is no error
 
 
@@ -134,11 +139,12 @@ def test_features_stay_in_the_unit_interval_for_a_skill_that_is_captured_again_a
     while not books.n_skills[0]:
         books = samples.ragged(rng, 1, 1)
     captures = 21  # at one hour of weekends, and never used
-    hours = np.zeros_like(books.hours)
+    nothing, hours = np.zeros_like(books.uses), np.zeros_like(books.history.hours)
     hours[0, 0, samples.NOW // 10_800 % 8] = captures
-    several = {"weekend": captures, "examples_of": captures, "uses": 0, "ok": 0, "partial": 0, "miss": 0}
-    filled = {name: np.full_like(getattr(books, name), value) for name, value in several.items()}
-    books = replace(books, hours=hours, **filled)
+    books = replace(books, uses=nothing, ok=nothing, partial=nothing, miss=nothing)
+    often = np.full_like(books.uses, captures)
+    books = replace(books, history=replace(books.history, hours=hours, weekend=often))
+    books = samples.with_examples(books, of_skill=often)
     at, shortlist = places(rng, books)
     for day in (0, 3):
         query = replace(
@@ -162,10 +168,10 @@ def test_each_feature_means_what_its_name_says() -> None:
     for u, k in zip(*np.nonzero(at.skill >= 0), strict=True):
         s = at.skill[u, k]
         row = {name: float(x[u, k]) for name, x in f.items()}
-        moments = int(books.uses[u, s] + books.examples_of[u, s])
+        moments = int(books.uses[u, s] + books.examples.of_skill[u, s])
         weekend = query.time[u] // DAY % 7 >= 5
-        here = int(books.hours[u, s, query.time[u] % DAY // 10_800])
-        alike = int(books.weekend[u, s]) if weekend else moments - int(books.weekend[u, s])
+        here = int(books.history.hours[u, s, query.time[u] % DAY // 10_800])
+        alike = int(books.history.weekend[u, s]) if weekend else moments - int(books.history.weekend[u, s])
         similarity = shortlist.similarity[u]
         rival = max([x for j, x in enumerate(similarity) if j != k], default=0.0)
         rated = int(books.ok[u, s] + books.partial[u, s] + books.miss[u, s])
@@ -180,10 +186,10 @@ def test_each_feature_means_what_its_name_says() -> None:
             "in_conversation": query.gap[u] < 1800,
             "same_as_last": s == query.last_skill[u],
             "length": query.words[u] / (query.words[u] + 8),
-            "follows_last": books.after[u, s] == query.last_skill[u] >= 0,
+            "follows_last": books.history.after[u, s] == query.last_skill[u] >= 0,
             "uses": (books.uses[u, s] + 1) / (books.uses[u, s] + 5),
             "ratings": 1 - 2 / (2 + rated),
-            "examples": 1 - 1 / books.examples_of[u, s],
+            "examples": 1 - 1 / books.examples.of_skill[u, s],
             "constant": 1,
         }
         assert set(expected) == set(row) - {"preference"}

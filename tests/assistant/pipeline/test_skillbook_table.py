@@ -1,5 +1,6 @@
 """Law 8: skillbooks in arrays and as values go through the same states, whatever batches come."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from skg_bench.core.batch import (
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import RATINGS, Skillbooks
+from skg_bench.core.types import NO_STARTS, RATINGS, Skillbooks
 from skg_bench.engine.vectors import Rows
 from skg_bench.skillbook.skillbook import Operation, Skill, Skillbook, apply
 from tests.core import samples
@@ -62,21 +63,21 @@ def stamp(time: I64, last: I32 | None = None, event: int = 0, local: I64 | None 
 
 def skills_of(books: Skillbooks, row: int) -> tuple[Skill, ...]:
     """The view's skills as values."""
-    known = np.arange(books.example.shape[1]) < books.n_examples[row]
+    known = np.arange(books.examples.text.shape[1]) < books.examples.count[row]
     made = []
     for s in range(books.n_skills[row]):
-        texts = books.example[row, known & (books.example_skill[row] == s)]
-        assert len(texts) == books.examples_of[row, s]
-        plain: dict[str, Any] = {
-            k: int(getattr(books, k)[row, s])
-            for k in ("uses", "ok", "partial", "miss", "born", "last_used", "last_ok", "weekend", "after")
-        }
+        texts = books.examples.text[row, known & (books.examples.skill[row] == s)]
+        assert len(texts) == books.examples.of_skill[row, s]
+        places = (books, ("uses", "ok", "partial", "miss", "born", "last_used")), (
+            books.history, ("last_ok", "weekend", "after")
+        )  # fmt: skip
+        plain: dict[str, Any] = {k: int(getattr(of, k)[row, s]) for of, names in places for k in names}
         words: dict[str, Any] = {
             "name": NAMES[books.name[row, s] - len(TEXTS)],
             "source_turn": int(books.source[row, s]),
             "active": bool(books.active[row, s]),
             "examples": tuple(TEXTS[t] for t in texts),
-            "hours": tuple(int(h) for h in books.hours[row, s]),
+            "hours": tuple(int(h) for h in books.history.hours[row, s]),
         }
         made.append(Skill(id=s, **words, **plain))
     return tuple(made)
@@ -217,7 +218,8 @@ TestTwins.settings = settings(deadline=None, max_examples=30, stateful_step_coun
 def test_a_view_holds_the_first_books_and_no_truth() -> None:
     table = new_table()
     view = table.view(2)
-    assert {len(getattr(view, f)) for f in Skillbooks.__dataclass_fields__ if f != "starts"} == {2}
+    columns = [getattr(of, f.name) for of in (view, view.examples, view.history) for f in fields(of)]
+    assert {len(column) for column in columns if isinstance(column, np.ndarray) and column is not NO_STARTS} == {2}
     assert not {f for f in Skillbooks.__dataclass_fields__ if f.startswith("source_") or f == "answer"}
 
 
@@ -321,6 +323,6 @@ def test_in_hindsight_a_skill_is_never_younger_than_now_and_later_as_old_as_it_i
     for now, seen in ((100, 100), (400, 400), (499, 499), (501, 500), (900, 500), (200, 200)):
         table.as_of(np.full(2, now))
         view = table.view(2)
-        for times in (view.born, view.last_used, view.last_ok):
+        for times in (view.born, view.last_used, view.history.last_ok):
             assert (times[1, :3] == seen).all()
     assert np.array_equal(table.hash, hash_)

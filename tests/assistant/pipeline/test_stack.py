@@ -184,24 +184,10 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
     stack = stacked([changed(ARM, curator=NoLearning()), changed(ARM, name="other", curator=NoLearning())])
     rng = np.random.default_rng(0)
     books, nobody = samples.ragged(rng, 4, 9), np.full(4, -1, np.int32)
-    no = np.zeros(4, np.bool_)
-    past = samples.history(rng, nobody * 0, books, turns=3)
+    context = samples.context(rng, nobody * 0, books, turns=3)
     seen = Observation(
-        np.full(4, samples.NOW),
-        3,
-        nobody * 0,
-        no,
-        nobody,
-        np.zeros(4),
-        nobody,
-        *past,
-        ~no,
-        samples.TEXTS,
-        None,
-        np.zeros((4, 4), np.int32),
-        np.full((4, 5), -1, np.int32),
-        no,
-    )
+        np.full(4, samples.NOW), 3, nobody * 0, nobody, np.zeros(4), nobody, context
+    )  # fmt: skip
     late = KnownFeedback(*np.zeros((5, 0), np.int32))
     states, batch = stack.curate(stack.views(seen, books), Reaction(nobody, nobody, nobody), late, (None,))
     assert (states, batch) == ((None,), NO_OPERATIONS)
@@ -306,7 +292,7 @@ def _beside(own: OwnRows) -> OwnRows:
 
 
 def _longer(books: Skillbooks, n: int) -> Skillbooks:
-    return replace(books, n_examples=np.maximum(books.n_examples + np.int32(n), 0))
+    return samples.with_examples(books, count=np.maximum(books.examples.count + np.int32(n), 0))
 
 
 PLANTED: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
@@ -335,6 +321,7 @@ def test_rows_of_another_arm_are_seen(
 class Beyond:
     """A router that reads the row behind its own."""
 
+    top_k: ClassVar[int] = 1
     sees_truth: ClassVar[bool] = False
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
@@ -357,7 +344,7 @@ class Mute(SKG):
 
     def offers(self, seen: Observation, state: None) -> Bool:
         """Reads the first text."""
-        seen.texts.read(seen.text[:1])
+        seen.context.texts.read(seen.text[:1])
         return super().offers(seen, state)
 
 

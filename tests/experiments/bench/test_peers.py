@@ -77,8 +77,8 @@ def test_semantic_router_lists_the_skills_of_the_five_nearest_examples_by_its_ow
         nearest = SemanticRouter(vectors, 5, "max").route(query, books)
         best = max_dots(query, books) / 4000.0**2
         for row in range(len(query.text)):
-            n = int(books.n_examples[row])
-            skill, example = books.example_skill[row, :n], books.example[row, :n]
+            n = int(books.examples.count[row])
+            skill, example = books.examples.skill[row, :n], books.examples.text[row, :n]
             mask = books.active[row, skill]
             pairs = dict.fromkeys(zip(skill[mask].tolist(), example[mask].tolist(), strict=True))
             message = vectors[query.text[row]]
@@ -110,12 +110,12 @@ def test_gptcache_answers_from_the_nearest_example_if_its_cosine_is_at_least_thr
     shortlist = GPTCache(unit, tmp_path / "stores", 5).route(query, books)
     hits = 0
     for row in range(len(query.text)):
-        n = int(books.n_examples[row])
-        cosine = unit[books.example[row, :n]] @ unit[query.text[row]]
+        n = int(books.examples.count[row])
+        cosine = unit[books.examples.text[row, :n]] @ unit[query.text[row]]
         at = int(cosine.argmax()) if n else 0
         if n and cosine[at] >= 0.6:
             hits += 1
-            assert shortlist.skill[row].tolist() == [int(books.example_skill[row, at]), -1, -1, -1, -1]
+            assert shortlist.skill[row].tolist() == [int(books.examples.skill[row, at]), -1, -1, -1, -1]
         else:
             assert (shortlist.skill[row] == -1).all()
     assert 0 < hits < len(query.text)
