@@ -212,12 +212,13 @@ def test_figures_are_those_of_the_source(tmp_path: Path) -> None:
         "    c: ClassVar[int]\n    d: list[int | None]\n\n"
         "@dataclass(frozen=True)\nclass Inner:\n    seen: Seen\n    deeper: Deep\n\n"
         "@dataclass(frozen=True)\nclass Deep:\n    e: int\n\n"
+        "@dataclass(frozen=True)\nclass BookExamples:\n    g: int\n\n"
         "class Tally:\n    def f(self) -> int: ...\n    def _g(self) -> int: ...\n", "utf-8",
     )  # fmt: skip
     values = figures(tmp_path)
     assert values["lines with words of advice outside of its folder"] == 1
     assert values["files with words of advice outside of its folder"] == 1
-    assert values["fields to know for a router"] == 5  # Deep is not in a signature
+    assert values["fields to know for a router"] == 6  # examples included; Deep is not in a signature
     assert values["fields and methods to know for a metric"] == 1
     assert values["fields of these types"] == 6
     assert values["optional fields of these types"] == 2

@@ -67,7 +67,7 @@ def _fetched(dataset: Dataset, file: str) -> bytes:
         with urlopen(address, timeout=_PATIENCE) as answer:  # noqa: S310  (the manifest's addresses are https)
             raw: bytes = answer.read(LARGEST_FILE + 1)
     except (URLError, OSError) as error:
-        reason = getattr(error, "reason", None) or error
+        reason = (isinstance(error, URLError) and error.reason) or error
         if isinstance(error, HTTPError):
             error.close()
         raise UsageError(

@@ -9,6 +9,7 @@ from skg_bench.assistant.pipeline import Pipeline
 from skg_bench.core.arms import Arm
 from skg_bench.core.grid import I16, I32, SCALE
 from skg_bench.core.record import replay_of
+from skg_bench.core.texts import is_pure
 from skg_bench.core.types import Embedder
 from skg_bench.engine.plan import Plan
 
@@ -55,7 +56,7 @@ def needed_only(plan: Plan, turns: int) -> Plan:
         turns >= len(messages)
         or world.stream == "reactive"
         or replay_of(world) is not None
-        or not getattr(plan.embedder, "pure", False)
+        or not is_pure(plan.embedder)
         or any(_needs_others(arm.at(cut)) for arm in plan.arms for cut in arm.cuts)
     ):
         return plan

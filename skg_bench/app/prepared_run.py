@@ -13,10 +13,12 @@ from skg_bench.app import salts
 from skg_bench.app.compose import Composed
 from skg_bench.app.run_identity import described, identity_differences, versions
 from skg_bench.app.salts import PUBLIC, Salt
+from skg_bench.core.abilities import DrawsFromCorpus
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
 from skg_bench.core.record import left_out, replay_of
+from skg_bench.core.world import World
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part
 from skg_bench.runfolder import schema, shards
@@ -56,12 +58,13 @@ class PreparedRun:
 
     def cautions(self) -> list[str]:
         """Gaps of the corpus: what was left out, and what it lacks for this run, known before anything is computed."""
-        published = getattr(self.plan.simulator, "published", None)
+        published = published_corpus(self.plan.simulator)
         reasons = [] if published is None else left_out(published["left_out"])
         lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
         lines += filter(None, [salts.caution(self.salt)])
-        expected = getattr(self.plan.simulator, "one_offs_again", None)
-        share = 0.0 if expected is None else expected(self.plan.salted, self._sampled, self.plan.weeks)
+        share = 0.0
+        if isinstance(world := self.plan.simulator, DrawsFromCorpus):
+            share = world.one_offs_again(self.plan.salted, self._sampled, self.plan.weeks)
         if share <= LIMIT:
             return lines
         line = (
@@ -131,10 +134,15 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name))
 
 
+def published_corpus(world: World[Any]) -> Mapping[str, Any] | None:
+    """Publication of the world's messages, and what of it was left out; None: they are of no published corpus."""
+    return world.published if isinstance(world, DrawsFromCorpus) else None
+
+
 def manifest_fields(job: PreparedRun) -> dict[str, Any]:
     """Fields of the manifest that are known before the run begins."""
     root, log = job.composed.root, replay_of(job.plan.simulator)
-    published = getattr(job.plan.simulator, "published", None)
+    published = published_corpus(job.plan.simulator)
     return {
         "schema": schema.SCHEMA_VERSION,
         "identity": job.identity,

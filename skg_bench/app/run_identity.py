@@ -14,6 +14,7 @@ from typing import Any
 
 from skg_bench.app.packages import Package, packages
 from skg_bench.core.foreign import bytes_of
+from skg_bench.core.reach import NamesBeside
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.version import VERSION
 from skg_bench.runfolder.manifest import counted_of, identity_of
@@ -44,7 +45,8 @@ def _beside(node: Any, place: tuple[str, ...] = ()) -> Iterator[list[str]]:
             yield from _beside(inner, (*place, str(at)))
     if isinstance(node, Mapping):
         module, _, name = str(node.get("_target_", "")).rpartition(".")
-        names = getattr(getattr(sys.modules.get(module), name, None), "beside", ())
+        made = vars(sys.modules[module]).get(name) if module in sys.modules else None
+        names = made.beside if isinstance(made, NamesBeside) else ()
         for key, value in node.items():
             if key in names:
                 yield [*place, key]

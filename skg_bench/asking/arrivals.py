@@ -6,7 +6,7 @@ After a UsageError, its own or that of `done`, a model sends no further ask; wha
 
 from collections.abc import Callable, Iterable, Sequence
 
-from skg_bench.asking.asking import Completion, Prompt, Streaming, TextModel
+from skg_bench.asking.asking import AsksAtOnce, Completion, Prompt, Streaming, TextModel
 from skg_bench.core.errors import UsageError
 
 Done = Callable[[int, Completion], None]
@@ -30,7 +30,7 @@ def ask_each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
     if isinstance(llm, Streaming):
         llm.each(prompts, once)
         return
-    size = getattr(llm, "in_flight", _AT_ONCE)
+    size = llm.in_flight if isinstance(llm, AsksAtOnce) else _AT_ONCE
     for first in range(0, len(prompts), size):
         hand_on(enumerate(llm.complete(prompts[first : first + size]), first), once)
 

@@ -67,6 +67,14 @@ class Prices:
         return (fresh * self.tokens_in + tokens_cached * self.tokens_cached + tokens_out * self.tokens_out) / 1e6
 
 
+@runtime_checkable
+class WritesTexts(Protocol):
+    """A component, or a class of components, that answers in texts: the part of a TextModel that a class has, too."""
+
+    settings: Any
+    complete: Any
+
+
 class TextModel(Protocol):
     """A model that reads and writes texts. Its config group is `llm`, as that of the models which answer users."""
 
@@ -90,7 +98,7 @@ class TextModel(Protocol):
 
 def writes_texts(model: Any) -> bool:
     """Is a component, or a class of components, a TextModel? Other models answer users (core.types.LLM)."""
-    return hasattr(model, "settings") and hasattr(model, "complete")
+    return isinstance(model, WritesTexts)
 
 
 def check_writes(model: Any, key: str) -> None:
@@ -131,6 +139,16 @@ class Prompted(Protocol):
     @property
     def digest(self) -> str:
         """Hash of the files."""
+        ...
+
+
+@runtime_checkable
+class AsksAtOnce(TextModel, Protocol):
+    """A model that says how many prompts it has under way at once."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many prompts a call of `complete` gets."""
         ...
 
 

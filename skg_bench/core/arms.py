@@ -53,7 +53,7 @@ class Arm:
 
     def __post_init__(self) -> None:
         self._check_freeze()
-        if not hasattr(self.llm, "ability"):
+        if not isinstance(self.llm, LLM):
             raise UsageError(
                 f"llm={type(self.llm).__name__} writes texts, and no world judges a model's own words; it can learn "
                 "(curator.llm), and users are answered by llm=simulated"
@@ -114,6 +114,11 @@ class Arm:
                 f"{key}: users share the memory of {assistant.name} (assistant.shares={assistant.shares}), and each "
                 f"comes to their own turn at another time, so that {key} has no one moment; take assistant.shares=user"
             )
+
+    @property
+    def top_k(self) -> int:
+        """Places of the shortlists in its log; 1 where it has none."""
+        return self.assistant.top_k if isinstance(self.assistant, Stackable) else 1
 
     def frozen(self, turn: int) -> Freeze | None:
         """Part that no longer learns at the user's turn `turn`, while the components of this arm are in force."""

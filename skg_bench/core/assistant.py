@@ -348,6 +348,11 @@ class Stackable(Protocol):
         """Is it an oracle?"""
         ...
 
+    @property
+    def top_k(self) -> int:
+        """Places of the shortlists in its log."""
+        ...
+
     def check(self, arm: Any) -> None:
         """Raises UsageError for what the arm asks of it and it does not do."""
         ...

@@ -9,7 +9,7 @@ has no such parameter.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 ReachKind = Literal["network", "environment", "reads", "writes", "code"]
 
@@ -44,9 +44,30 @@ class Confined:
     inside: str
 
 
+@runtime_checkable
+class Confinable(Protocol):
+    """A component that can be made from a file that nobody trusts, in the way that its class declares."""
+
+    confined: ClassVar[Confined]
+
+
 Reaches = Mapping[str, Reach]
 NO_REACH = Reach(())
 REACHES_NOTHING: Reaches = {}
+
+
+@runtime_checkable
+class Component(Protocol):
+    """Object that a yaml of `conf/` makes: its class declares what its parameters reach."""
+
+    reaches: ClassVar[Reaches]
+
+
+@runtime_checkable
+class NamesBeside(Component, Protocol):
+    """A component of whose parameters some change how a run is made and not what comes out, as its class declares."""
+
+    beside: ClassVar[Sequence[str]]
 
 
 def _leads_down(path: str) -> bool:

@@ -13,6 +13,7 @@ from itertools import chain
 
 import numpy as np
 
+from skg_bench.core.abilities import LeavesOut
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64, U64, check
@@ -41,6 +42,11 @@ class Embedding:
 
     messages: Callable[[], I16]  # vectors of the world's messages, `[N, D]`
     embedder: Embedder
+
+
+def is_pure(embedder: object) -> bool:
+    """Does an embedder declare that a text's vector is the same bits whatever it is embedded with?"""
+    return isinstance(embedder, Embedder) and embedder.pure
 
 
 class Texts:
@@ -87,7 +93,8 @@ class Texts:
         """
         if self._ids is None:
             self._ids = {}
-            unsaid: frozenset[str] = getattr(self._embedding and self._embedding.embedder, "unsaid", frozenset())
+            embedder = None if self._embedding is None else self._embedding.embedder
+            unsaid = embedder.unsaid if isinstance(embedder, LeavesOut) else frozenset()
             for i, text in enumerate(chain(self._messages, self._names)):
                 if text not in unsaid:  # it has no vector of its own: who writes it writes a new text
                     self._ids.setdefault(text, i)
@@ -232,7 +239,7 @@ class Texts:
         if self._embedding is None:
             raise UsageError(f"no embedder for a text written in a run: {texts[0]!r}; take a curator that writes none")
         embedder = self._embedding.embedder
-        if not getattr(embedder, "pure", False):
+        if not is_pure(embedder):
             raise UsageError(
                 f"{type(embedder).__module__}.{type(embedder).__qualname__} does not declare that a text's vector is "
                 "the same bits whatever it is embedded with (`pure`), and this run writes texts as it goes "

@@ -7,7 +7,7 @@ show, except in a replayed log after clocks were turned (core/record.py).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +30,7 @@ CAUSES = (
 S = TypeVar("S")  # the memory of a component: see core/state.py
 
 
+@runtime_checkable
 class Embedder(Protocol):
     """Texts to vectors on the embedding grid."""
 
@@ -219,12 +220,18 @@ class Shortlist:
     similarity: F64  # [B, K] in [0, 1], 0 beyond the end
 
 
+@runtime_checkable
 class Router(Protocol):
     """Message + skillbook -> shortlist."""
 
     @property
     def sees_truth(self) -> bool:
         """Is it an oracle? Others are given no truth."""
+        ...
+
+    @property
+    def top_k(self) -> int:
+        """Places of its shortlists: the K of `[B, K]`."""
         ...
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
@@ -304,6 +311,7 @@ FREE = Completions(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np
 """The cost of nobody's calls: of no model at all."""
 
 
+@runtime_checkable
 class LLM(Protocol):
     """Answers on fallback, and with a skill's prompt when `serving=prompted`."""
 

@@ -76,7 +76,7 @@ def execute(
     progress(done, total)
     pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (total - done)
     with _table(vectors, pays) as table:
-        top_k = max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms)
+        top_k = max(arm.top_k for arm in plan.arms)
         job = Job(plan, out, run, top_k, vectors, table)
         if done < total:
             check_controls(job.setting, plan.arms, plan.users, lambda _: progress(whole.done, total))

@@ -38,7 +38,7 @@ class Masked:
     @property
     def top_k(self) -> int:
         """Places of its shortlist."""
-        return getattr(self.router, "top_k", 1)
+        return self.router.top_k
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Shortlist of the router inside from the rest of the book."""

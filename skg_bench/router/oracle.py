@@ -21,6 +21,7 @@ class RightSkill:
     """
 
     near: bool  # a skill of the same intent will do, as it does in a prompt
+    top_k: ClassVar[int] = 1
     sees_truth: ClassVar[bool] = True
     reaches: ClassVar[Reaches] = REACHES_NOTHING
 

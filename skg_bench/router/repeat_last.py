@@ -14,6 +14,7 @@ from skg_bench.core.types import Query, Shortlist, Skillbooks
 class RepeatLast:
     """The skill that was used or captured last; its similarity is reported, but did not choose it."""
 
+    top_k: ClassVar[int] = 1
     sees_truth: ClassVar[bool] = False
     reaches: ClassVar[Reaches] = REACHES_NOTHING
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.reach import Component
 from skg_bench.runfolder.blocks import Array, Bytes, MemoryBlock, Place, array_at, memory_places, plain_dtype
 
 _ATOMS = (type(None), bool, int, float, str)
@@ -265,7 +266,7 @@ def _class(name: str, packages: frozenset[str]) -> type:
         part = getattr(part, "__dict__", {}).get(step)
     if not isinstance(part, type) or f"{part.__module__}:{part.__qualname__}" != name or issubclass(part, (type, Enum)):
         raise UnsavableError(f"{name} is no class whose objects are saved")
-    if hasattr(part, "reaches"):  # a component: a file that names one could reach whatever the component can
+    if isinstance(part, Component):  # a component: a file that names one could reach whatever the component can
         raise UnsavableError(f"{name} is a component; those of a process are anchors")
     try:
         object.__new__(part)

@@ -36,7 +36,7 @@ def test_forks_may_be_listed_before_what_they_fork_from_and_at_earlier_turns() -
 
 def test_values_of_the_root_count_on_both_sides_of_a_fork() -> None:
     made = arms("swap: ['fork=skg@9', router=exact]", "router.top_k=7")
-    lengths = [components(made[name]).router.top_k for name in ("skg", "swap")]  # type: ignore[attr-defined]
+    lengths = [components(made[name]).router.top_k for name in ("skg", "swap")]
     assert lengths == [7, 7]
 
 

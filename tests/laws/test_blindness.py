@@ -79,7 +79,7 @@ class Peeking:
     @property
     def top_k(self) -> int:
         """Of the router inside."""
-        return getattr(self.router, "top_k", 1)
+        return self.router.top_k
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Of the router inside, unless the truth is there."""

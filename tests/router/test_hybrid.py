@@ -23,6 +23,7 @@ class Fixed:
 
     skill: tuple[int, ...]
     similarity: tuple[float, ...]
+    top_k: ClassVar[int] = 1
     sees_truth: ClassVar[bool] = False
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:

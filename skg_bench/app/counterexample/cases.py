@@ -26,6 +26,7 @@ from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file, text_of
 from skg_bench.core.grid import I32, Bool
+from skg_bench.core.reach import Confinable
 from skg_bench.core.shapes import shaped
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import CAUSES, RATINGS, Embedder
@@ -80,7 +81,7 @@ def _made(compositions: str, origin: FromFile) -> dict[str, Arm]:
 
 def _with_recording(origin: FromFile, part: Any) -> Any:
     """A component with the recording that lies beside its file, or in its run."""
-    kept = isinstance(part, Kept) and (origin.trusted or hasattr(part, "confined"))
+    kept = isinstance(part, Kept) and (origin.trusted or isinstance(part, Confinable))
     return part.kept_in(origin.folder) if kept else part
 
 
@@ -134,7 +135,7 @@ def replayed_logs(
 ) -> dict[str, Logbook]:
     """Logs of each arm for the events, rows of the excerpts in order of falling length."""
     replayer.know(events.text)
-    top_k = max(getattr(arm.assistant, "top_k", 1) for arm in arms.values())
+    top_k = max(arm.top_k for arm in arms.values())
     return dict(
         zip(arms, run_excerpts(replayer.setting, list(arms.values()), excerpts.cohort(events), top_k), strict=True)
     )

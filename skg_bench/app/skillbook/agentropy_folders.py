@@ -12,6 +12,7 @@ from skg_bench.app.building import build
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook.rebuilt import book, updates
 from skg_bench.app.trust import FromFile, admitted
+from skg_bench.core.abilities import AnswersInWords
 from skg_bench.core.calendar import FIRST_MONDAY, first_monday, offsets_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
@@ -78,7 +79,9 @@ def _answers(turns: Sequence[Mapping[str, Any]], simulator: World[Any]) -> list[
     """Answers of the LLM at each turn, in words; None where a skill did, or nobody wrote it down: wrong answers
     of a simulated LLM have no words.
     """
-    words: Sequence[str | None] = getattr(simulator, "answers", [None] * len(simulator.types))
+    words: Sequence[str | None] = (
+        simulator.answers if isinstance(simulator, AnswersInWords) else [None] * len(simulator.types)
+    )
     answer_by_type = dict(zip(simulator.types, words, strict=True))
     return [
         answer_by_type[row["request_type"]]

@@ -1,13 +1,14 @@
 """The components of a pipeline, and when they are called."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 from skg_bench.asking.asking import components_within
 from skg_bench.assistant.pipeline.learning_time import LearningTime
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import Signals
 from skg_bench.assistant.pipeline.signs import Signs
+from skg_bench.core.abilities import AsksModel, LimitsPrompt, WritesStrategies
 from skg_bench.core.arms import Arm
 from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
@@ -54,6 +55,11 @@ class Components:
                 f"serving={self.serving} leaves {type(self.policy).__name__} without stored answers to compare; take "
                 "serving=stored, or another policy"
             )
+        if not isinstance(self.router, Router):
+            raise UsageError(
+                f"router={type(self.router).__name__} is no core.types.Router; its class must declare sees_truth, and "
+                "as top_k how many places its shortlists have"
+            )
         if self.refit_every < 1:
             raise UsageError(f"refit_every={self.refit_every} must be at least 1")
         if self.refit_apart < 1:
@@ -82,7 +88,7 @@ class Components:
         if arm.fork is None:
             return
         trunk = arm.fork.arm
-        if not isinstance(getattr(trunk.assistant, "components", None), Components):
+        if not isinstance(trunk.assistant, HasComponents):
             raise UsageError(f"fork={trunk.name}@{arm.fork.turn}: {trunk.name} has no skillbook to go on from")
         if arm.fork.turn > 0 and components(trunk).seeds != self.seeds:
             raise UsageError(
@@ -120,22 +126,31 @@ class Components:
         if self.serving != "prompted":
             return f"has serving={self.serving}, and what skills say goes into a prompt; take serving=prompted"
         for part in components_within(self.curator):
-            folder = getattr(part, "strategies", None)
-            if hasattr(part, "strategies") and strategies(folder).digest != world.digest:
+            if isinstance(part, WritesStrategies) and strategies(folder := part.strategies).digest != world.digest:
                 return (
                     f"learns strategies of {folder or packaged()} (curator.strategies), and the world has others "
                     "(simulator.strategies); give both the same folder"
                 )
         seeds = () if self.seeds is None else [skill.content for skill in self.seeds.skills]
         shortest = min(frame_size(content) for content in (*world.texts, *seeds) if content is not None)
-        if (limit := getattr(self.router, "limit", shortest)) < shortest:
+        if isinstance(self.router, LimitsPrompt) and (limit := self.router.limit) < shortest:
             return f"has router.limit={limit}, and the shortest strategy takes {shortest} characters of a prompt"
         return None
 
 
+@runtime_checkable
+class HasComponents(Protocol):
+    """An assistant that is made of components: a pipeline."""
+
+    @property
+    def components(self) -> Components:
+        """One choice of each."""
+        ...
+
+
 def asks_model(curator: Curator[Any]) -> bool:
     """Does it, or a curator inside of it, learn by asking a model, real or simulated?"""
-    return any(getattr(part, "asks_model", False) for part in components_within(curator))
+    return any(isinstance(part, AsksModel) and part.asks_model for part in components_within(curator))
 
 
 def components(arm: Arm) -> Components:

@@ -136,9 +136,9 @@ class OwnBooks:
         return column
 
     def _column(self, column: np.ndarray) -> np.ndarray:
-        own: np.ndarray = column[:, : self._skills][self._index]
-        own.flags.writeable = False
-        return own
+        taken: np.ndarray = column[:, : self._skills][self._index]
+        taken.flags.writeable = False
+        return taken
 
 
 class OwnExamples:

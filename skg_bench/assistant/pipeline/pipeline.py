@@ -29,8 +29,7 @@ class Pipeline:
     @property
     def top_k(self) -> int:
         """Length of the router's shortlists."""
-        top_k: int = getattr(self.components.router, "top_k", 1)
-        return top_k
+        return self.components.router.top_k
 
     def check(self, arm: Arm) -> None:
         """Raises UsageError for what the arm asks of it and it does not do."""

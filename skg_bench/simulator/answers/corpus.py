@@ -12,7 +12,7 @@ from dataclasses import field as defaulting
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -76,6 +76,7 @@ class Request:
     wordings: Sequence[str]
 
 
+@runtime_checkable
 class Source(Protocol):
     """Another way to a corpus than the built-in one's format."""
 

@@ -97,7 +97,7 @@ class AssistantUsers:
     def __post_init__(self) -> None:
         if self.order not in get_args(EventOrder):
             raise UsageError(f"simulator.order={self.order!r}, valid are {', '.join(get_args(EventOrder))}")
-        if not isinstance(self.corpus, str | None) and not hasattr(self.corpus, "load"):
+        if not isinstance(self.corpus, str | None) and not isinstance(self.corpus, corpora.Source):
             raise UsageError(f"simulator.corpus={self.corpus!r} must be a folder, null, or a source with a _target_")
         for name in _PROBABILITIES:
             if not 0 <= getattr(self, name) <= 1:

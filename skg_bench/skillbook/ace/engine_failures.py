@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any
 
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.ace.book import COUNTERS, AceBook, AceSkill, InsightSkill
+from skg_bench.skillbook.ace.book import COUNTERS, AceBook, AceSkill, CounterSkill, InsightSkill
 from skg_bench.skillbook.ace.strict import changes_of
 
 ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)  # what garbage raises
@@ -49,4 +49,4 @@ def _is_whole(skill: AceSkill) -> bool:
     )
     if isinstance(skill, InsightSkill):
         return all(typed) and (skill.section != "context" or bool(skill.insight))
-    return all(typed) and not getattr(skill, "overwritten", None)
+    return all(typed) and not (isinstance(skill, CounterSkill) and skill.overwritten)

@@ -1,0 +1,71 @@
+"""Abilities that only some components of a seam have. Who needs one asks by `isinstance` of its Protocol."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+from skg_bench.core.grid import I32
+from skg_bench.core.types import Curator, Embedder, Router
+from skg_bench.core.world import World
+
+S = TypeVar("S")
+
+
+@runtime_checkable
+class LeavesOut(Embedder, Protocol):
+    """An embedder that gives no vectors of their own to messages of the world that nobody says in the run."""
+
+    @property
+    def unsaid(self) -> frozenset[str]:
+        """Texts of these messages: who writes one of them writes a new text."""
+        ...
+
+
+@runtime_checkable
+class LimitsPrompt(Router, Protocol):
+    """A router whose shortlist has to fit into a prompt."""
+
+    @property
+    def limit(self) -> int:
+        """Characters that the skills of a shortlist may take."""
+        ...
+
+
+@runtime_checkable
+class AsksModel(Curator[S], Protocol[S]):
+    """A curator that learns by asking a model, real or simulated: its jobs take time."""
+
+    asks_model: ClassVar[bool]
+
+
+@runtime_checkable
+class WritesStrategies(Curator[S], Protocol[S]):
+    """A curator that writes texts of a library of strategies, which has to be that of the world."""
+
+    @property
+    def strategies(self) -> str | None:
+        """Folder of the library; None: the packaged one."""
+        ...
+
+
+@runtime_checkable
+class DrawsFromCorpus(World[S], Protocol[S]):
+    """A world whose messages are those of a corpus, which may be a published one, and too small for a run."""
+
+    @property
+    def published(self) -> Mapping[str, Any] | None:
+        """Publication of the messages, and what of it was left out; None of a corpus in a format of our own."""
+        ...
+
+    def one_offs_again(self, seed: int, users: I32, weeks: int) -> float:
+        """Expected share of a user's one-offs that come again, as the corpus has fewer; mean over these users."""
+        ...
+
+
+@runtime_checkable
+class AnswersInWords(World[S], Protocol[S]):
+    """A world that has the words of right answers."""
+
+    @property
+    def answers(self) -> Sequence[str | None]:
+        """The answer to each request type; None: nobody wrote it down."""
+        ...
