@@ -19,7 +19,7 @@ from skg_bench.core.grid import I64
 from skg_bench.study.replications import generator
 
 TITLE = "How often the gate is wrong"
-COMMAND = "skg-bench experiment gate_power --write reports"
+COMMAND = "skg-bench experiment gate_power"
 CROWD = 1000  # users, to find harm to 5 % of them
 PANEL = 100  # users of the panel: conf/profile/gate.yaml
 JITTERS = 4  # populations run twice, the second time with jittered vectors
@@ -220,7 +220,7 @@ def markdown(results: Iterable[Line], users: int) -> str:
         f"its 95 % limits (Monte Carlo; {users:,} users of each population, {builds:,} builds a line). *Its rule "
         "alone*: the verdict of that metric."
     )
-    return page(TITLE, COMMAND, about, _table(results).markdown())
+    return page(TITLE, f"{COMMAND} --users {users} --write reports", about, _table(results).markdown())
 
 
 def _table(results: Iterable[Line]) -> Table:
