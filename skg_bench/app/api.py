@@ -50,11 +50,11 @@ def compare(
     reference, metric or correction.
     """
     from skg_bench.analysis.comparison.compare import compare as paired
-    from skg_bench.runfolder.instance_run import by_instance, instance_words
+    from skg_bench.runfolder.measured_run import instance_words, measured_run
     from skg_bench.runfolder.run import Run
 
     opened = [source if isinstance(source, Run) else Run(source) for source in runs]
-    compared = paired([*map(by_instance, opened)], reference, correction=correction, margins=margins, flips=flips)
+    compared = paired([*map(measured_run, opened)], reference, correction=correction, margins=margins, flips=flips)
     shared = dict.fromkeys(words for words in map(instance_words, opened) if words)
     rows = compared.rows
     if shared and compared.users == 1:  # resamples of one instance are all the same

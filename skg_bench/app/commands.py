@@ -236,7 +236,7 @@ def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -
     from skg_bench.analysis import report as page
     from skg_bench.analysis import summary
     from skg_bench.analysis.report.people import numbered
-    from skg_bench.runfolder.instance_run import by_instance
+    from skg_bench.runfolder.measured_run import measured_run
     from skg_bench.runfolder.run import Run
 
     others = [Run(path) for path in beside]
@@ -247,7 +247,7 @@ def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -
         except UsageError:  # there is none, or of another version
             outdated = True
         if outdated:
-            summary.write_summary(by_instance(run))
+            summary.write_summary(measured_run(run))
         console().print(f"page: {page.write_page(run, numbered(run, users) or None, others)}", soft_wrap=True)
 
 

@@ -30,7 +30,7 @@ from skg_bench.app.trust import FromFile
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
-from skg_bench.runfolder.instance_run import by_instance
+from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
 
 CODES: Mapping[GateState, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -64,7 +64,7 @@ def gate(
     Raises UsageError for files that are missing, corrupt, or of another panel or world, for runs that cannot be read,
     and for an arm that proves nothing.
     """
-    run = by_instance(run if isinstance(run, Run) else Run(run))
+    run = measured_run(run if isinstance(run, Run) else Run(run))
     main = baselines.read_baseline(Path(baseline))
     _refuse_unproven(main.panel, str(baseline), unproven)
     new = panel(run, main.panel.arm)
@@ -187,7 +187,7 @@ def update_baseline(
     Raises UsageError when what made the run is not committed, when the run cannot be read, or when its world or users
     are not those of the anchor that stays; and when its arm is not ahead of `never`, unless it may be `unproven`.
     """
-    run = by_instance(run if isinstance(run, Run) else Run(run))
+    run = measured_run(run if isinstance(run, Run) else Run(run))
     before = baselines.read_baseline(file) if file.exists() else None
     _refuse_dirty(run, file)
     if before is not None and arm not in (None, before.panel.arm):

@@ -40,10 +40,10 @@ from skg_bench.engine.execute import Progress, execute
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part, ours
 from skg_bench.runfolder import manifest, shards
-from skg_bench.runfolder.instance_run import by_instance
 from skg_bench.runfolder.links import check_links
 from skg_bench.runfolder.lock import Lock, held, remove_dead
 from skg_bench.runfolder.manifest import MANIFEST, identity_of
+from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Stage
 from skg_bench.runfolder.wholeness import lost_shards, lost_tables
@@ -325,7 +325,7 @@ def write_outputs(out: Path, reached: Callable[[Stage], None] = _unwatched) -> R
     from skg_bench.analysis import report, summary
 
     run = Run(out)
-    summary.write_summary(by_instance(run))
+    summary.write_summary(measured_run(run))
     reached("tables")
     report.write_page(run)
     reached("page")

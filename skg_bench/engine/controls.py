@@ -143,7 +143,8 @@ def _check_passed_on(setting: Setting, arm: Arm, users: I32) -> None:
     """Raises UsageError where an assistant that only passes messages on differs from one that is not there."""
     plain = replace(arm, fork=None, freeze=None, freeze_at=None)
     assistants = _PassingOn(), _Silent()
-    passed, never = (_turns(setting, replace(plain, assistant=each), users[:, None]) for each in assistants)
+    tables = (_turns(setting, replace(plain, assistant=each), users[:, None]) for each in assistants)
+    passed, never = (table.drop_columns(["cause"]) for table in tables)  # of words it is known, of no assistant not
     if not passed.equals(never):
         raise UsageError(
             f"arm {arm.name!r}: an assistant in words that only passes messages on is not the same as none, bit by "

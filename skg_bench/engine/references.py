@@ -10,10 +10,12 @@ from skg_bench.core.draws import fold, unfolded
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.spoken import answer_words, references
-from skg_bench.core.types import LLM, Completions, Prompts
-from skg_bench.core.world import FALLBACK, LEAKED, PROMPTED, STORED, WRONG, Draws, Response, Served
+from skg_bench.core.types import CAUSES, LLM, Completions, Prompts
+from skg_bench.core.world import FALLBACK, LEAKED, PROMPTED, RIGHT, STORED, WRONG, Draws, Response, Served
 from skg_bench.engine.costs import total, without_calls
 from skg_bench.engine.replies import without_judgement
+
+_CODES = {cause: code for code, cause in enumerate(CAUSES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,23 @@ class Spoken:
         how, answer = self.served(reply)
         how = np.where(self.unsaid, self.model[0], np.where(self.worded & (how == LEAKED), STORED, how))
         return how.astype(np.int32), np.where(self.unsaid, self.model[1], answer).astype(np.int32)
+
+    def causes(self, truth: GroundTruth, response: Response) -> I32:
+        """Codes in CAUSES `[B]` why no right answer was given again; -1: nobody can judge the words.
+
+        An earlier answer was *stale*, another request's (*threshold*), or *wrong* from the beginning; or it was no
+        answer of this user's, a leak (*routing*). Where the model answered, one that holds was there (*capture*), or
+        none (*novelty*).
+        """
+        rows, earlier = np.arange(len(self.how)), np.maximum(self.answer, 0)
+        about, holds = (truth.judge(rows, earlier, way) == RIGHT for way in ("rightly now", "rightly"))
+        again = np.where(about, np.where(holds, _CODES["wrong_source"], _CODES["staleness"]), _CODES["threshold"])
+        again[response.quality == RIGHT] = _CODES["none"]
+        asked = np.where(truth.answerable > 0, _CODES["capture"], _CODES["novelty"])
+        prompted = np.where(about, _CODES["none"], _CODES["threshold"])
+        by_how = [(self.how == STORED, again), (self.how == PROMPTED, prompted), (self.how == FALLBACK, asked)]
+        cause = np.select([at for at, _ in by_how], [code for _, code in by_how], _CODES["routing"])
+        return np.where(self.unjudged, -1, cause).astype(np.int32)
 
     def to_world(self, served: Served, *, reads: bool) -> Served:
         """The same as the world knows it: a leak, and what nobody can judge, is the stored answer -1. `reads`: what the

@@ -173,6 +173,8 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     reply = decide(scene, state, turn)
     cause, best = _cause(scene, state, turn), scene.assistant.best(turn.truth, state.memory)
     outcome = answer(scene, state, turn, reply)
+    if outcome.spoken is not None and outcome.spoken.worded.all() and _causes_known(scene):
+        cause = outcome.spoken.causes(turn.truth, outcome.response)
     lesson = learn(scene, state, turn, outcome, log)
     cause = _of_execution(cause, outcome.response)
     jobs = scene.assistant.jobs(state.memory)
@@ -226,8 +228,13 @@ def decide(scene: Scene, state: CohortState, turn: Turn) -> Reply:
 
 def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
     """Causes why no right skill answers; -1 where a log is replayed (nobody knows) and where skills are no answers."""
-    known = scene.reading is None and replay_of(scene.world) is None
-    return scene.assistant.explain(turn.truth, state.memory) if known else np.full(len(turn.event.text), -1, np.int32)
+    if _causes_known(scene):
+        return scene.assistant.explain(turn.truth, state.memory)
+    return np.full(len(turn.event.text), -1, np.int32)
+
+
+def _causes_known(scene: Scene) -> bool:
+    return scene.reading is None and replay_of(scene.world) is None
 
 
 def _of_execution(cause: I32, response: Response) -> I32:

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from skg_bench.analysis.comparison.compare import ComparisonRow, compare
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report.sentences import Sentence, Tone, code
-from skg_bench.runfolder.instance_run import by_instance, instance_words
+from skg_bench.runfolder.measured_run import instance_words, measured_run
 from skg_bench.runfolder.run import Run
 
 
 def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
     """Sentences that come before all others: leaks, then bounds, then controls that were not made."""
-    arms = [arm for arm in run.arms if not _pipeline(run, arm)]
+    arms = arms_in_words(run)
     tables = {arm: run.turns(arm, ["serving", "answer_correct"]) for arm in arms}
     judged = not run.manifest.get("log")
     return [
@@ -24,6 +24,11 @@ def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
         *(Sentence(words, "caution") for words in [instance_words(run)] if words),
         *(sentence for arm in arms for sentence in _controls(run, arm)),
     ]
+
+
+def arms_in_words(run: Run) -> list[str]:
+    """Arms whose assistants have no skillbook."""
+    return [arm for arm in run.arms if not _pipeline(run, arm)]
 
 
 def _composition(run: Run, arm: str) -> Mapping[str, Any]:
@@ -89,7 +94,7 @@ class _Supposed(Run):
 
 
 def _supposed(run: Run, arm: str, reference: str, right: bool) -> ComparisonRow:
-    rows = compare([by_instance(_Supposed(run, [reference, arm], right=right))], reference).rows
+    rows = compare([measured_run(_Supposed(run, [reference, arm], right=right))], reference).rows
     return next(row for row in rows if row.metric.name == "utility")
 
 

@@ -19,7 +19,7 @@ from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
-from skg_bench.analysis.report.outside_arms import outside_sentences
+from skg_bench.analysis.report.outside_arms import arms_in_words, outside_sentences
 from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
 from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
@@ -95,7 +95,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         claimed=offered,
         claimed_figures=[(c, _svg(c, main_arms)) for c in offered_charts],
         beside=[str(other.path) for other in beside],
-        waterfalls=panels(content, all_looks),
+        waterfalls=panels(content, all_looks, arms_in_words(run)),
         ceilings=[
             Ceiling(k, typeset_value(figure.mean, "share"), typeset_interval(figure.low_new, figure.high_new, "share"))
             for k, figure in content.ceiling.items()

@@ -31,6 +31,16 @@ LOSS_WORDS = {
     "none": ("Right hits", "What the answers of right skills themselves cost."),
 }  # fmt: skip
 
+IN_WORDS = {
+    "capture": ("Asked again", "An earlier answer holds, but the assistant asked its model."),
+    "wrong_source": ("Wrong from the beginning", "The earlier answer was wrong when it was given first."),
+    "staleness": ("Stale", "The earlier answer had expired."),
+    "threshold": ("Another request's", "The answer to another request was given, or stood alone in the prompt."),
+    "routing": ("Leak", "The answer was never given to this user."),
+    "none": ("Right hits", "What right answers from memory themselves cost."),
+}  # fmt: skip
+"""Causes of assistants without a skillbook, by what their words refer to (engine/references.py)."""
+
 
 @dataclass(frozen=True, slots=True)
 class CauseRow:
@@ -57,13 +67,21 @@ class ArmLosses:
     rows: Sequence[CauseRow]
 
 
-def panels(summary: Summary, looks: Sequence[Look]) -> list[ArmLosses]:
-    """One per arm, in the order of `looks`; none where a log does not say what was right."""
+def panels(summary: Summary, looks: Sequence[Look], in_words: Sequence[str] = ()) -> list[ArmLosses]:
+    """One per arm, in the order of `looks`; none where a log does not say what was right. `in_words`: arms whose
+    assistants have no skillbook.
+    """
     fallen = summary.waterfall  # empty where the right answers are not known
     order = [link.name for link in summary.telling.links] or ORDER
     words = {**LOSS_WORDS, **{link.name: (link.label, link.says) for link in summary.telling.links}}
     named = {cause: words[cause] for cause in order}
-    return [_panel(look, fallen[look.arm], summary, named) for look in looks if look.arm in fallen]
+    outside = {cause: IN_WORDS[cause] for cause in order if cause in IN_WORDS}
+    outside = {**({"novelty": words["novelty"]} if "novelty" in order else {}), **outside}
+    return [
+        _panel(look, fallen[look.arm], summary, outside if look.arm in in_words else named)
+        for look in looks
+        if look.arm in fallen
+    ]
 
 
 def _panel(look: Look, fall: Waterfall, summary: Summary, named: Mapping[str, Named]) -> ArmLosses:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skg_bench.analysis.summary import read_summary
 from skg_bench.engine import checkpoint, execute
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import refused
@@ -75,6 +76,30 @@ def test_an_empty_prompt_pays_for_the_message_all_the_same(base: Run) -> None:
 def test_a_dict_is_the_exact_cache_row_by_row(base: Run) -> None:
     assert Counter(row["serving"] for row in rows(base, "dict"))["stored"] > 100
     assert unlike(rows(base, "exact"), rows(base, "dict")) == []
+
+
+@pytest.mark.parametrize("arm", ["dict", "refresh", "wordless", "guess", "pass"])
+def test_calls_of_the_model_are_counted_as_they_are_paid(base: Run, arm: str) -> None:
+    """Once, a call beside an earlier answer was paid and not counted, as was what nobody can judge without a call."""
+    paid = sum(row["tokens_in"] > 0 for row in rows(base, arm))
+    assert read_summary(base).totals[arm]["call"] == paid
+
+
+def test_causes_of_words_are_those_of_the_same_answers_from_a_skillbook(base: Run) -> None:
+    mine, skills = (rows(base, arm, "serving", "cause") for arm in ("dict", "exact"))
+    known = [(a["cause"], b["cause"]) for a, b in zip(mine, skills, strict=True) if a["serving"] == "stored"]
+    alike = [(a, b) for a, b in known if b in ("none", "staleness", "wrong_source", "threshold")]
+    assert {a for a, _ in known} == {"none", "staleness", "wrong_source", "threshold"}
+    assert len(alike) > len(known) / 2
+    assert [pair for pair in alike if pair[0] != pair[1]] == []
+    assert {row["cause"] for row in mine if row["serving"] == "llm"} == {"capture", "novelty"}
+    assert "dict" in read_summary(base).waterfall
+
+
+def test_a_leak_is_a_cause_of_its_own(base: Run) -> None:
+    made = rows(base, "guess", "serving", "cause")
+    assert {row["cause"] for row in made if row["serving"] == "leaked"} == {"routing"}
+    assert ">Leak<" in (base.path / "report.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("arm", ["saves", "waits", "chatty", "fork"])

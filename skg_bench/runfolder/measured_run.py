@@ -1,6 +1,6 @@
-"""A run in which users share a memory, read by instance: who shares one is one person to all statistics."""
+"""A run as statistics read it: who shares a memory is one person to them, and a call of the model is what was paid."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skg_bench.core.grid import I64
 from skg_bench.runfolder.run import Run
@@ -26,10 +27,20 @@ def shared_by(run: Run) -> dict[str, int]:
     return {arm: size for arm, size in sizes.items() if size > 1}
 
 
-def by_instance(run: Run) -> Run:
-    """The run as statistics read it: itself, or by instance where users share a memory in any arm."""
-    size = lcm(*shared_by(run).values())
-    return InstanceRun(run, size) if size > 1 else run
+def measured_run(run: Run) -> Run:
+    """The run as statistics read it: calls as they were paid, and by instance where users share a memory in any arm."""
+    words = {arm for arm in run.arms if not _target(run, arm).startswith("skg_bench.assistant.pipeline.")}
+    paid, size = PaidRun(run, words) if words else run, lcm(*shared_by(run).values())
+    return InstanceRun(paid, size) if size > 1 else paid
+
+
+def _target(run: Run, arm: str) -> str:
+    """Class of an arm's assistant."""
+    match (run.manifest.get("compositions") or {}).get(arm, {}).get("assistant"):
+        case {"_target_": str(target)}:
+            return target
+        case _:
+            return "skg_bench.assistant.pipeline."
 
 
 def instance_words(run: Run) -> str | None:
@@ -42,6 +53,33 @@ def instance_words(run: Run) -> str | None:
         return f"{arms} share one memory. That is one instance of {size:,} users, so there are no intervals."
     units = f"{users // size:,} instances of {size:,} users"
     return f"{arms} share one memory. So {units} are the units of all intervals."
+
+
+class PaidRun(Run):
+    """A run in which `serving` says of assistants without a skillbook whether the model was called, which they do as
+    they like: `stored` where no token was paid, `prompted` where an earlier answer was given and some were.
+    """
+
+    def __init__(self, run: Run, arms: Collection[str]) -> None:
+        """`arms`: those with such assistants."""
+        super().__init__(run.path)
+        self._run, self._words = run, arms
+
+    @property
+    def arms(self) -> list[str]:
+        return self._run.arms
+
+    def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Turn rows of one arm, by user and turn."""
+        if arm not in self._words or (columns is not None and "serving" not in columns):
+            return self._run.turns(arm, columns, users)
+        table = self._run.turns(arm, None if columns is None else [*columns, "tokens_in"], users)
+        paid = pc.greater(table["tokens_in"], 0)
+        serving = table["serving"].cast(pa.string())
+        again = pc.is_in(serving, pa.array(["stored", "leaked"]))
+        named = pc.if_else(paid, pc.if_else(again, "prompted", serving), "stored").dictionary_encode()
+        table = table.set_column(table.column_names.index("serving"), "serving", named)
+        return table if columns is None else table.select(list(dict.fromkeys([*columns, "user", "turn"])))
 
 
 class InstanceRun(Run):
