@@ -5,8 +5,10 @@ import numpy as np
 from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Reply
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F64, I32, U64, Bool
-from skg_bench.core.types import FREE, Completions
-from skg_bench.core.world import UNKNOWN, Response
+from skg_bench.core.types import CAUSES, FREE, Completions
+from skg_bench.core.world import UNKNOWN, AsServed, Execution, Response, Silence
+
+_NONE = CAUSES.index("none")
 
 ReplyParts = tuple[InWords | None, I32 | None, U64 | None, Completions]
 """Words of the assistant's own, answers to compare, keys of what skills say (None: there are none), and own costs."""
@@ -71,3 +73,12 @@ def without_judgement(response: Response, which: Bool) -> Response:
         for none, column in ((UNKNOWN, response.quality), (-1, response.answer))
     )
     return Response(quality, answer, response.feedback.rows(~which[response.feedback.row]))
+
+
+def with_execution(cause: I32, response: Response) -> I32:
+    """Causes `[B]`, with those of procedures: a right skill was served, and failed."""
+    match response.case:
+        case Execution(cause=failed):
+            return np.where((cause == _NONE) & (failed >= 0), failed, cause).astype(np.int32)
+        case AsServed() | Silence():
+            return cause

@@ -29,7 +29,7 @@ from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.state import first
 from skg_bench.core.text_view import Heard, HeardSimilarity, HeardTexts
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import CAUSES, FREE, Completions, Prompts, Similarity
+from skg_bench.core.types import FREE, Completions, Prompts, Similarity
 from skg_bench.core.world import (
     FALLBACK,
     PROMPTED,
@@ -52,7 +52,7 @@ from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import Spoken, said_words, spoken
-from skg_bench.engine.replies import ReplyParts, check_given, chosen_by, reply_parts, skills_of
+from skg_bench.engine.replies import ReplyParts, check_given, chosen_by, reply_parts, skills_of, with_execution
 
 _TURN_PURPOSES = (
     Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
@@ -61,7 +61,6 @@ _TURN_PURPOSES = (
 _PURPOSES = np.array([int(p) for p in _TURN_PURPOSES], np.uint64)[:, None]
 _NAMES = [purpose.name.lower() for purpose in _TURN_PURPOSES]
 _FOREVER = np.iinfo(np.int64).max
-_NONE = CAUSES.index("none")
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     if outcome.spoken is not None and outcome.spoken.worded.all() and _causes_known(scene):
         cause = outcome.spoken.causes(turn.truth, outcome.response)
     lesson = learn(scene, state, turn, outcome, log)
-    cause = _of_execution(cause, outcome.response)
+    cause = with_execution(cause, outcome.response)
     jobs = scene.assistant.jobs(state.memory)
     values = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
     values |= outcome.columns
@@ -235,15 +234,6 @@ def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
 
 def _causes_known(scene: Scene) -> bool:
     return scene.reading is None and replay_of(scene.world) is None
-
-
-def _of_execution(cause: I32, response: Response) -> I32:
-    """Causes, with those of procedures: a right skill was served, and failed."""
-    match response.case:
-        case Execution(cause=failed):
-            return np.where((cause == _NONE) & (failed >= 0), failed, cause).astype(np.int32)
-        case AsServed() | Silence():
-            return cause
 
 
 # ------------------------------------------------------------------------------------------------------ answer
