@@ -22,6 +22,7 @@ class Python:
     file: str | None
     parameters: Mapping[str, Any]
     shares: Shares
+    scrambled: bool
     controls: bool
     sees_truth: ClassVar[bool] = False
     reaches: ClassVar[Reaches] = {
@@ -29,6 +30,7 @@ class Python:
         "file": Reach(("reads", "code")),
         "parameters": Reach(("code",), harmless=({}, None)),
         "shares": Reach(()),
+        "scrambled": Reach(()),
     }
     beside: ClassVar[tuple[str, ...]] = ("file",)  # its text counts
 
@@ -49,7 +51,7 @@ class Python:
 
     @cached_property
     def _outside(self) -> Outside:
-        return Outside(self.source, one_clock=self.shares != "user")
+        return Outside(self.source, one_clock=self.shares != "user", placebo=self.scrambled)
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process makes the objects itself.

@@ -12,6 +12,7 @@ import numpy as np
 
 from skg_bench.asking.loop import each_answer
 from skg_bench.assistant.python.contract import AskedModel
+from skg_bench.assistant.python.scrambled import GivenAnswers, scrambled
 from skg_bench.core.assistant import Experience, InWords, Message, Reply
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.domain import Domain
@@ -73,6 +74,7 @@ class Objects:
     made: list[Any]
     who: list[str]  # pseudonyms
     said: list[dict[int, str]]  # words that answered each turn; nothing for objects that hear no feedback
+    given: list[GivenAnswers] = field(default_factory=list)  # of a placebo alone: answers of its model
     kept: list[bytes | None] = field(default_factory=list)  # memory of a frozen one, None: it is copied as it stands
 
 
@@ -81,9 +83,11 @@ class Outside:
 
     sees_truth: ClassVar[bool] = False
 
-    def __init__(self, source: ObjectSource, *, one_clock: bool = False) -> None:
-        """`one_clock`: all users are told the time of the first user's place, as they share a memory."""
-        self._source, self._one_clock = source, one_clock
+    def __init__(self, source: ObjectSource, *, one_clock: bool = False, placebo: bool = False) -> None:
+        """`one_clock`: all users are told the time of the first user's place, as they share a memory. `placebo`: each
+        hit gives another answer of the same user's.
+        """
+        self._source, self._one_clock, self._placebo = source, one_clock, placebo
         self._methods = Methods.of(self._new(), source.name)
 
     def start(self, n: int) -> Objects:
@@ -99,6 +103,8 @@ class Outside:
         models = [AskedModel(message, key) for message, key in zip(messages, query.event.tolist(), strict=True)]
         objects = [self._copy(state, row) for row in range(n)] if query.frozen else state.made
         words = self.words(objects, state.who, self._times(query), messages, models)
+        if self._placebo:
+            words = _scrambled(state, query, messages, words, [bool(model.prompts) for model in models])
         none = np.full(n, -1, np.int32)
         reply = InWords(words, FREE, [model.prompts for model in models])
         return state, Reply(how=np.full(n, FALLBACK, np.int32), answer=none, case=reply)
@@ -145,12 +151,15 @@ class Outside:
         return {
             "who": state.who,
             "said": state.said,
+            "given": state.given,
             "objects": [self._bytes(state, i) for i in range(len(state.made))],
         }
 
     def loaded(self, data: Any, n: int) -> Objects:
         """The memory of `n` users that was `saved`."""
-        state = Objects([self._new() for _ in range(n)], data["who"], data["said"])
+        state = Objects(
+            [self._new() for _ in range(n)], data["who"], data["said"], [[*map(tuple, each)] for each in data["given"]]
+        )
         for row, (made, kept) in enumerate(zip(state.made, data["objects"], strict=True)):
             self._load(row, made, state.who[row], kept)
         return state
@@ -262,6 +271,19 @@ class Outside:
                 return RowError(row, str(error), self._source.name)
             case _:
                 return RowError(row, f"it raised {_shown(error)}", f"{self._source.name}.{method}")
+
+
+def _scrambled(
+    state: Objects, query: Message, messages: Sequence[str], words: Sequence[str], made: Sequence[bool]
+) -> list[str]:
+    """Words of a placebo, which keeps in mind the answers that its model `made` of messages."""
+    state.given = state.given or [[] for _ in messages]
+    events = query.event.tolist()
+    others = [scrambled(*each) for each in zip(words, events, state.given, strict=False)]
+    for given, key, message, fresh in zip(state.given, events, messages, made, strict=False):
+        if fresh and not query.frozen:
+            given.append((key, message))
+    return others
 
 
 def _shown(error: Exception) -> str:

@@ -46,6 +46,7 @@ ARMS = {
     "fork": playing("ExactCache", "fork=dict@60"),
     "guess": playing("Guessing"),
     "cheap": playing("Cheap"),
+    "placebo": playing("Saving", "assistant.scrambled=true"),
 }
 COMMON = ["user", "turn", "message", "serving", "source_turn", "answer_correct", "cost_usd", "latency_ms", "tokens_in",
           "tokens_out", "user_satisfaction", "offer", "fallback_to_llm", "skill_correct"]  # fmt: skip
@@ -94,6 +95,19 @@ def test_causes_of_words_are_those_of_the_same_answers_from_a_skillbook(base: Ru
     assert [pair for pair in alike if pair[0] != pair[1]] == []
     assert {row["cause"] for row in mine if row["serving"] == "llm"} == {"capture", "novelty"}
     assert "dict" in read_summary(base).waterfall
+
+
+def test_hits_of_a_placebo_are_as_many_and_as_old_and_others(base: Run) -> None:
+    mine, placebo = rows(base, "dict"), rows(base, "placebo")
+    assert [a["serving"] for a in mine] == [b["serving"] for b in placebo]
+    fresh = {(row["user"], row["turn"]) for row in mine if row["serving"] == "llm"}
+    pairs = [(a, b) for a, b in zip(mine, placebo, strict=True) if a["serving"] == "stored"]
+    other = [(a, b) for a, b in pairs if a["source_turn"] != b["source_turn"]]
+    assert len(other) > 0.95 * len(pairs)  # but where the user had no other answer
+    assert all((b["user"], b["source_turn"]) in fresh for _, b in pairs)
+    older = [b["source_turn"] < a["source_turn"] for a, b in other]
+    assert 0.3 < sum(older) / len(older) < 0.7
+    assert sum(bool(b["answer_correct"]) for _, b in pairs) < sum(bool(a["answer_correct"]) for a, _ in pairs)
 
 
 def test_a_leak_is_a_cause_of_its_own(base: Run) -> None:
