@@ -5,7 +5,7 @@ import nothing of the world. What a file leaves out is as it is in a world of an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from skg_bench.core.errors import UsageError
@@ -204,6 +204,7 @@ class Telling:
     picture: tuple[str, ...] = ()
     weekly: tuple[WeeklyChart, ...] = ()
     sentences: tuple[ArmSentence, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)  # requests of a kind (analysis/counts/kinds.py), in words
     glossary: tuple[Word, ...] = ()
     unused: tuple[str, ...] = ()  # entries of the glossary of every world that do not hold here
     interactions: tuple[Interactions, ...] = ()  # one at most

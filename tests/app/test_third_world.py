@@ -97,6 +97,16 @@ def test_the_page_and_the_terminal_say_them(run: Run) -> None:
     assert "minutes to the" in out
 
 
+OTHER_WORLDS = re.compile(r"[^.<>]*(?:[Rr]equest|slot value|look-up)[^.<>]*")
+"""Words of a world of answers, whose users bring requests: with what stands around them."""
+
+
+def test_the_page_has_no_words_of_another_world(run: Run) -> None:
+    page = (run.path / "report.html").read_text("utf-8")
+    shown = re.sub(r"<(script|style)\b.*?</\1>|<svg class=\"sprite.*?</svg>", "", page, flags=re.DOTALL)
+    assert OTHER_WORLDS.findall(re.sub(r"<[^>]*>", "<>", shown)) == []
+
+
 def test_processes_and_a_stop_change_no_bit(run: Run, mine: Path) -> None:
     again = skg_bench.run([*WORLD, ARMS, "workers=1", "cohort=7", f"out={mine / 'again'}"])
     for arm in run.arms:

@@ -94,9 +94,10 @@ def _mark(row: ComparisonRow, x: Callable[[float], float], y: float) -> str:
 
 
 def _under(comparison: Comparison) -> str:
+    noun = comparison.noun
     return (
         f"{comparison.users:,} users, {comparison.turns:,} turns of each arm. Thick: 95 % for other users with these "
-        "requests; thin: with new requests. Filled: shown."
+        f"{noun}s; thin: with new {noun}s. Filled: shown."
     )
 
 

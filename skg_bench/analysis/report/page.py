@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.claimed_proofs import claimed_proofs
 from skg_bench.analysis.comparison.companion_runs import companion_runs
+from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report import chart, heads, logged, page_charts, tables, verdict
 from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
@@ -44,7 +45,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
 
     Raises UsageError when the run has no summary yet, or not these users, or a run beside is of another world.
     """
-    content = summary.read_summary(run)
+    content = _worded(summary.read_summary(run))
     compositions = run.manifest.get("compositions") or {}
     all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]
@@ -191,6 +192,16 @@ def _scope(run: Run, content: Summary) -> list[str]:
     ]
 
 
+def _worded(content: Summary) -> Summary:
+    """The summary, whose metrics are about what users bring in this world."""
+    noun = _noun(content)
+    metrics = {
+        name: replace(words, label=named(words.label, noun), says=named(words.says, noun))
+        for name, words in content.metrics.items()
+    }
+    return replace(content, metrics=metrics)
+
+
 def _noun(content: Summary) -> str:
     """Noun for what users bring."""
     return content.telling.noun
@@ -233,7 +244,9 @@ def _saturation(content: Summary) -> SaturationRows:
         ("One-off requests that were drawn again", saturation.one_offs_again),
     )
     limit = typeset_value(saturation.limit, "share")
-    return SaturationRows(saturation.testable, limit, [(what, typeset_value(share, "share")) for what, share in rows])
+    noun = _noun(content)
+    shares = [(named(what, noun), typeset_value(share, "share")) for what, share in rows]
+    return SaturationRows(saturation.testable, limit, shares)
 
 
 def _settings(run: Run, compositions: Mapping[str, Any], content: Summary) -> dict[str, Any]:

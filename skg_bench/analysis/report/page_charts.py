@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.chart import GEOMETRY, NO_LINES, Chart, Series, Track
 from skg_bench.analysis.report.sentences import code, without_markup
@@ -106,7 +107,8 @@ def weekly_charts(curves: Curves, looks: Sequence[Look], summary: Summary) -> li
         unit = UNITS.get(metric) or (metrics[metric].unit if metric in metrics else None)
         if unit is None or (reference is None and "{reference}" in title):
             continue
-        title, says = (text.replace("{reference}", code(str(reference))) for text in (title, says))
+        title, says = (named(text.replace("{reference}", code(str(reference))), summary.telling.noun)
+                       for text in (title, says))  # fmt: skip
         chart = curves.chart(metric, title, says, unit, looks)
         if chart.series:
             charts.append(chart)

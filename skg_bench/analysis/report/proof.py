@@ -111,7 +111,7 @@ def proof(evidence: CompanionRuns, run: Run, page: Sequence[Look]) -> Proof:
         if evidence.learning_effect
         else None,
         worth=_worth(books) if books else None,
-        parts=_parts(books) if books else None,
+        parts=_parts(books, run.telling.noun) if books else None,
         transfer=_transfer(books) if books else [],
         asked=[_asked(name, evidence.findings) for name in MARGINS] if evidence.findings else [],
         order=[_order(order) for order in evidence.order_control],
@@ -177,8 +177,8 @@ def _worth(matrix: TransferMatrix) -> Grid:
     return _grid(names, [(matrix.worth, i) for i in range(1, len(matrix.books))], matrix.books)
 
 
-def _parts(matrix: TransferMatrix) -> Grid:
-    names = ("learning: the book grew", "drift: requests moved on", "backward: of later learning")
+def _parts(matrix: TransferMatrix, noun: str) -> Grid:
+    names = ("learning: the book grew", f"drift: {noun}s moved on", "backward: of later learning")
     return _grid(names, [(matrix.learning, 0), (matrix.drift, 0), (matrix.backward, 0)], matrix.books)
 
 

@@ -12,6 +12,7 @@ from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
+from skg_bench.runfolder.telling import Telling
 
 GIVEN = {  # what a skill is, where it decides what is found
     "stored": ", if a skill is a stored text",
@@ -168,11 +169,9 @@ def _answers(summary: Summary, arm: str) -> Sentence:
 def _kinds(summary: Summary, arm: str) -> Sentence | None:
     """Sentence on where the difference to the reference comes from."""
     parts = summary.kinds.get(arm, {})
-    listed = [
-        f"{number(parts[kind].mean, 'utility', signed=True)} on {word}"
-        for kind, word in INTENT_KIND_WORDS.items()
-        if kind in parts
-    ]
+    telling = summary.telling
+    words: list[tuple[str, str]] = [*(INTENT_KIND_WORDS if telling == Telling() else telling.kinds).items()]
+    listed = [f"{number(parts[kind].mean, 'utility', signed=True)} on {word}" for kind, word in words if kind in parts]
     if summary.reference is None or len(listed) < 2:
         return None
     where = f"Utility of {code(arm)} beyond {code(summary.reference)} by kind of request"

@@ -21,7 +21,7 @@ LOSS_WORDS = {
     "capture": ("Not captured", "An earlier answer holds, but no skill has one: the LLM answered."),
     "wrong_source": ("Wrong source", "The stored answer was wrong from the beginning."),
     "staleness": ("Stale", "The stored answer had expired."),
-    "generality": ("Not general", "The procedure does not serve other slot values or times than those it was made of."),
+    "generality": ("Not general", "The procedure does not serve other values or times than those it was made of."),
     "routing": ("Not shortlisted", "A right skill was there, but not on the shortlist."),
     "score": ("Policy: score", "A right skill was on the shortlist, but another scored higher."),
     "threshold": ("Policy: threshold",
