@@ -35,7 +35,7 @@ from skg_bench.core.foreign import json_file
 from skg_bench.core.record import Replay, replay_of
 from skg_bench.core.temporary import sweep
 from skg_bench.engine import pieces
-from skg_bench.engine.comparing import AgreementJudge
+from skg_bench.engine.agreement_judge import AgreementJudge
 from skg_bench.engine.execute import Progress, execute
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part, ours

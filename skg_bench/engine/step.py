@@ -46,7 +46,7 @@ from skg_bench.core.world import (
     SkillsSaid,
     World,
 )
-from skg_bench.engine.comparing import JUDGE, AgreementJudge
+from skg_bench.engine.agreement_judge import JUDGE, AgreementJudge
 from skg_bench.engine.costs import as_served, total
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending

@@ -23,7 +23,7 @@ from skg_bench.core.grid import F64, Bool
 from skg_bench.core.learning_jobs import NO_JOBS, Jobs
 from skg_bench.core.types import Completions, Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.engine.comparing import JUDGE, AgreementJudge
+from skg_bench.engine.agreement_judge import JUDGE, AgreementJudge
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.runfolder.run import Run

@@ -122,7 +122,7 @@ class Judging:
 
     def agreeing(self, ledger: Ledger, event: Event, served: Served, quality: I32) -> Feedback:
         """Does the model's answer say what the one says that it is compared with? Only if both are RIGHT, as two
-        answers that are not are taken to differ. An arm is told a judge's verdict instead (engine/comparing.py).
+        answers that are not are taken to differ. An arm is told a judge's verdict instead (engine/agreement_judge.py).
         """
         compared = served.compared >= 0
         if not compared.any():

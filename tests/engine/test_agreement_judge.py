@@ -8,7 +8,7 @@ from skg_bench.app.packages import packages
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, RATING, Feedback
-from skg_bench.engine.comparing import JUDGE, AgreementJudge
+from skg_bench.engine.agreement_judge import JUDGE, AgreementJudge
 
 N = 20_000
 
