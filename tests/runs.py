@@ -1,6 +1,6 @@
 """Run folders that tests write or change, as whole as those that a run leaves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,23 @@ def save(folder: Path, content: Mapping[str, Any]) -> None:
         content = {"compositions": {}, "data": {}, "code": None, "beside": [], **content}
         content["identity"] = manifest.identity_of(content)
     manifest.write_manifest(folder, content)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows of a log as a table. What they leave out is null, or nothing of its type where the schema allows no null: a
+    new column of the schema changes no maker of logs.
+    """
+    blank = {field.name: _blank(field.type) for field in schema if not field.nullable}
+    return pa.Table.from_pylist([{**blank, **row} for row in rows], schema=schema)
+
+
+def _blank(kind: pa.DataType) -> Any:
+    if pa.types.is_fixed_size_list(kind):
+        return [_blank(kind.value_type)] * kind.list_size
+    if pa.types.is_fixed_size_binary(kind):
+        return bytes(kind.byte_width)
+    words = pa.types.is_dictionary(kind) or pa.types.is_string(kind)
+    return "" if words else pa.scalar(0, pa.int64()).cast(kind).as_py()
 
 
 def write_logs(folder: Path, arm: str, users: int, logs: Mapping[Any, pa.Table]) -> None:

@@ -19,8 +19,8 @@ from skg_bench.core.text_view import Heard
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import ReadingWorld, World, brought, ledger_of, timetable
-from skg_bench.engine.checkpoint import Keeper, Position
 from skg_bench.engine.agreement_judge import JUDGE, AgreementJudge
+from skg_bench.engine.checkpoint import Keeper, Position
 from skg_bench.engine.ensembles import ensemble, loaded_memory, saved_memory
 from skg_bench.engine.labels import Labels
 from skg_bench.engine.logbook import Logbook, NullWriter, TurnWriter

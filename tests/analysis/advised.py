@@ -12,14 +12,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from skg_bench.core.content import Content
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.outcome import advice
 from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
-from tests.runs import save, write_logs
+from tests.runs import save, table_of, write_logs
 
 MONDAY = np.datetime64("2026-01-05T00:00:00", "s")
 DAY = 24 * 3600
@@ -84,7 +83,7 @@ def make_advice_run(
             "turns": schema.turns(TOP_K, ADVISED.outcome), "updates": schema.UPDATES, "feedback": schema.FEEDBACK,
             "learning": schema.LEARNING_LOG,
         }  # fmt: skip
-        tables[arm] = {log: pa.Table.from_pylist(rows, schema=kinds[log]) for log, rows in logs.items()}
+        tables[arm] = {log: table_of(rows, kinds[log]) for log, rows in logs.items()}
     n = len(next(iter(arms.values())))
     config = {
         "seed": 0, "users": n, "weeks": weeks, "experiment": "advice", "question": "Does the Guardian learn?",

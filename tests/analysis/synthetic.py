@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
-from tests.runs import save, write_logs
+from tests.runs import save, table_of, write_logs
 
 TOP_K = 5
 MONDAY = np.datetime64("2026-01-05T00:00:00", "s")
@@ -89,8 +88,7 @@ def make_run(
             "learning": schema.LEARNING_LOG,
         }  # fmt: skip
         tables[arm] = {
-            log: pa.Table.from_pylist([row for logs in played for row in logs[log]], schema=kind)
-            for log, kind in kinds.items()
+            log: table_of([row for logs in played for row in logs[log]], kind) for log, kind in kinds.items()
         }
     config = {
         "seed": seed, "users": users, "weeks": weeks, "cohort": 256, "workers": 1, "profile": "synthetic",

@@ -2,8 +2,22 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
 from skg_bench.runfolder import schema
 from tests.analysis.synthetic import TOP_K, make_run
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.float64(), pa.bool_(), pa.dictionary(pa.int32(), pa.string()),
+                                  pa.list_(pa.float32(), 5), pa.binary(16), pa.timestamp("ms")], ids=str)  # fmt: skip
+def test_a_new_column_of_the_schema_changes_no_maker_of_logs(
+    kind: pa.DataType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = schema.turns(5)
+    monkeypatch.setattr(schema, "turns", lambda *_: turns.append(pa.field("new", kind, nullable=False)))
+    run = make_run(tmp_path / "run", users=2, weeks=2)
+    assert run.turns("skg", ["new"])["new"].null_count == 0
 
 
 def test_the_synthetic_run_follows_the_schema_and_arms_share_their_events(tmp_path: Path) -> None:
