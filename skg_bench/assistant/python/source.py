@@ -1,5 +1,6 @@
 """Classes of somebody else: where they come from, and the digest of their source text."""
 
+import ast
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import packages_distributions, version
 from inspect import getsource
+from linecache import getlines
 from pathlib import Path
 from pkgutil import resolve_name
 from types import CodeType, FunctionType, ModuleType
@@ -188,12 +190,27 @@ def _text(name: str, value: Any) -> str:
             "assistant.file=my.py:CLASS"
         )
     try:
-        return getsource(value)
-    except (OSError, TypeError) as error:
+        return _cell_text(value) or getsource(value)
+    except (OSError, TypeError, SyntaxError) as error:
         raise UsageError(
             f"the source text of {name} is not known, and it is part of a run's identity; put the class into a file: "
             "assistant.file=my.py:CLASS"
         ) from error
+
+
+def _cell_text(value: Any) -> str | None:
+    """Source text of a class of a notebook's cell, by the lines of its methods; None: it has a file, or no method."""
+    if not isinstance(value, type) or hasattr(sys.modules[_NOTEBOOK], "__file__"):
+        return None
+    for member in vars(value).values():
+        function = getattr(member, "__func__", getattr(member, "fget", member))
+        if isinstance(function, FunctionType):
+            cell = "".join(getlines(function.__code__.co_filename))
+            classes = [node for node in ast.walk(ast.parse(cell)) if isinstance(node, ast.ClassDef)]
+            if mine := [node for node in classes if node.name == value.__name__]:
+                decorators = "\n".join(ast.unparse(each) for each in mine[-1].decorator_list)
+                return f"{decorators}\n{ast.get_source_segment(cell, mine[-1])}"
+    return None
 
 
 def _names(value: Any) -> set[str]:

@@ -63,6 +63,39 @@ def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Pat
     assert before in texts
 
 
+CELLS = """
+import linecache, sys
+
+def cell(text):
+    name = f"/tmp/ipykernel_{len(linecache.cache)}.py"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    exec(compile(text, name, "exec"), sys.modules["__main__"].__dict__)
+
+del __file__
+cell('''PREFIX = "As I said: "
+class Base:
+    def answer(self, user, time, message, model):
+        return PREFIX + model(message)
+''')
+cell('''class Mine(Base):
+    def save(self): return b""
+    def load(self, user, data): pass
+''')
+from skg_bench.assistant.python.source import ClassSource
+first = ClassSource.of("__main__:Mine", None, {}).digest()
+cell("PREFIX = 'Again: '")
+print(first == ClassSource.of("__main__:Mine", None, {}).digest(), len(first))
+"""
+
+
+def test_classes_of_cells_have_their_text_though_a_kernel_has_no_file(tmp_path: Path) -> None:
+    """Once, `evaluate` of the README's class was refused in each Jupyter kernel."""
+    file = tmp_path / "kernel.py"
+    file.write_text(CELLS, "utf-8")
+    made = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (made.stdout.split(), made.stderr) == (["False", "64"], "")
+
+
 def test_a_class_inside_of_a_function_is_refused_by_name() -> None:
     class Inner:
         def answer(self) -> None: ...
