@@ -72,11 +72,9 @@ def panels(summary: Summary, looks: Sequence[Look], in_words: Sequence[str] = ()
     assistants have no skillbook.
     """
     fallen = summary.waterfall  # empty where the right answers are not known
-    order = [link.name for link in summary.telling.links] or ORDER
-    words = {**LOSS_WORDS, **{link.name: (link.label, link.says) for link in summary.telling.links}}
-    named = {cause: words[cause] for cause in order}
-    outside = {cause: IN_WORDS[cause] for cause in order if cause in IN_WORDS}
-    outside = {**({"novelty": words["novelty"]} if "novelty" in order else {}), **outside}
+    links = {link.name: (link.label, link.says) for link in summary.telling.links}
+    named = links or {cause: LOSS_WORDS[cause] for cause in ORDER}
+    outside = links or {"novelty": LOSS_WORDS["novelty"], **{c: IN_WORDS[c] for c in ORDER if c in IN_WORDS}}
     return [
         _panel(look, fallen[look.arm], summary, outside if look.arm in in_words else named)
         for look in looks
