@@ -83,12 +83,12 @@ def cells(source: Pool, shape: tuple[int, int], builds: int, seed: int, without:
     """One line under HEADINGS."""
     users, weeks = shape
     spent = cost(users, weeks, seed, without)
-    found = [
+    failed = [
         states(source, users, builds, seed + 1 + at, rule.metric, 2 * rule.margin).count("fail")
         for at, rule in enumerate(MEANS)
     ]
     nothing = states(source, users, builds, seed)
-    shares = (f"{100 * count / builds:.1f} %" for count in (*found, nothing.count("fail"), nothing.count("pass")))
+    shares = (f"{100 * count / builds:.1f} %" for count in (*failed, nothing.count("fail"), nothing.count("pass")))
     who = f"without the busiest {100 * BUSIEST:g} %" if without else "all"
     return (f"{users} x {weeks}", who, f"{spent.turns:,}", f"{spent.longest:,}", f"{spent.seconds:.1f}", *shares)
 

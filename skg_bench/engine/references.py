@@ -86,9 +86,9 @@ class Spoken:
         about, holds = (truth.judge(rows, earlier, way) == RIGHT for way in ("rightly now", "rightly"))
         again = np.where(about, np.where(holds, _CODES["wrong_source"], _CODES["staleness"]), _CODES["threshold"])
         again[response.quality == RIGHT] = _CODES["none"]
-        asked = np.where(truth.answerable > 0, _CODES["capture"], _CODES["novelty"])
+        anew = np.where(truth.answerable > 0, _CODES["capture"], _CODES["novelty"])
         prompted = np.where(about, _CODES["none"], _CODES["threshold"])
-        by_how = [(self.how == STORED, again), (self.how == PROMPTED, prompted), (self.how == FALLBACK, asked)]
+        by_how = [(self.how == STORED, again), (self.how == PROMPTED, prompted), (self.how == FALLBACK, anew)]
         cause = np.select([at for at, _ in by_how], [code for _, code in by_how], _CODES["routing"])
         return np.where(self.unjudged, -1, cause).astype(np.int32)
 
