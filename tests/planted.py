@@ -62,7 +62,7 @@ DEFECTS = (
            "core/test_grid.py router/test_routers.py"),
     Defect("vectors are cut, not rounded", "core/grid.py", "np.rint(rows / norm[:, None] * SCALE)",
            "np.trunc(rows / norm[:, None] * SCALE)", "core/test_grid.py"),
-    Defect("archived skills are routed to", "core/shortlist.py", "best[~allowed] = _NONE",
+    Defect("archived skills are routed to", "core/shortlist.py", "best[~allowed] = BELOW_ALL",
            "best[~allowed] = best[~allowed]", "router/test_routers.py core/test_shortlist.py"),
     Defect("equal scores go to the higher id", "core/distributions.py", "combined * 2.0**40 - skill",
            "combined * 2.0**40 + skill", "core/test_distributions.py policy/test_policies.py"),

@@ -131,6 +131,7 @@ def drawn(users: int, turns: int, listens: float, seed: int = 0) -> list[list[Pu
 def _composition(arm: str) -> dict[str, Any]:
     policy = "never.Never" if arm == "never" else "chooser.Chooser"
     return {
+        "assistant": {"_target_": "skg_bench.assistant.pipeline.Pipeline"},
         "curator": {"_target_": "skg_bench.curator.reflective.Reflective"}, "freeze": None, "freeze_at": None,
         "policy": {"_target_": f"skg_bench.policy.{policy}"}, "serving": "prompted",
         "router": {"_target_": "skg_bench.router.in_prompt.InPrompt"},

@@ -48,6 +48,7 @@ def composition(world: World) -> dict[str, Any]:
         live = {"_target_": "skg_bench.curator.oracle.RightAnswers"}
     policy = "never.Never" if world.hit == 0 else "threshold.Threshold"
     return {
+        "assistant": {"_target_": "skg_bench.assistant.pipeline.Pipeline"},
         "curator": live,
         "freeze": None if world.learns_until is None else "all",
         "freeze_at": world.learns_until,
