@@ -143,6 +143,14 @@ class FromBook:
         return FromBook(none, np.ones(n), none, none, np.zeros(n, np.uint64), FREE)
 
 
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The case of a reply of the model with several earlier answers in its prompt; `answer` is one of them."""
+
+    answers: I32  # [B, K] ids in `Experience.answer`, -1: none
+    length: I32  # [B] words that they add to the prompt
+
+
 BARE = Bare()
 
 
@@ -168,7 +176,7 @@ class Reply:
 
     how: I32  # FALLBACK, STORED, PROMPTED or PROCEDURE (core/world.py)
     answer: I32  # the earlier answer, by its id in `Experience.answer`; -1 with FALLBACK
-    case: "Bare | GivenAgain | InWords | FromBook" = BARE
+    case: "Bare | GivenAgain | InWords | FromBook | Recalled" = BARE
     context: Any = None  # a frozen dataclass of arrays `[B, ...]`, handed back with feedback that comes later
 
 

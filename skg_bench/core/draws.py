@@ -86,6 +86,8 @@ class Purpose(IntEnum):
     PERSISTS = 123
     PERSISTENT = 124
     REPAIRED = 125
+    KEPT = 126
+    UNREAD = 127
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

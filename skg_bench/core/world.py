@@ -181,6 +181,7 @@ class Served:
     if_misled: F64  # the same where its prompt turns out to be about something else
     compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
     said: "Unread | SkillsSaid"  # as the domain says: skills keep answers, or the world has read them
+    recalled: I32  # [B, K] handles of all earlier answers in the prompt, -1: none; with one, it is `answer`
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from skg_bench.core.assistant import (
     InWords,
     Keeping,
     Message,
+    Recalled,
     Reply,
     Stackable,
 )  # fmt: skip
@@ -56,7 +57,7 @@ def ensemble(arms: Sequence[Arm]) -> Ensemble[Any]:
 
 _CASES: Mapping[type, Sequence[str]] = {
     case: [each.name for each in fields(case) if each.name not in ("cost", "words", "asked")]
-    for case in (Bare, GivenAgain, InWords, FromBook)
+    for case in (Bare, GivenAgain, InWords, FromBook, Recalled)
 }
 """Columns of each case of a reply."""
 
@@ -129,8 +130,9 @@ class Alone:
         for name, column in columns.items():
             if not isinstance(column, np.ndarray):
                 raise UsageError(f"{where}: {name} is a {type(column).__qualname__}; valid is an array [{n}]")
-            if column.shape != (n,):
-                raise UsageError(f"{where}: {name} has shape {column.shape}; valid is [{n}]")
+            shape, valid = (column.shape[:1], f"[{n}, K]") if name == "Recalled.answers" else (column.shape, f"[{n}]")
+            if shape != (n,) or column.ndim != 1 + (name == "Recalled.answers"):
+                raise UsageError(f"{where}: {name} has shape {column.shape}; valid is {valid}")
         if n and (reply.how.min() < FALLBACK or reply.how.max() > PROCEDURE):
             raise UsageError(
                 f"{where}: Reply.how holds {reply.how.min()} to {reply.how.max()}; valid are FALLBACK ({FALLBACK}), "

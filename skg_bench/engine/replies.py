@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Reply
+from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Recalled, Reply
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F64, I32, U64, Bool
 from skg_bench.core.types import CAUSES, FREE, Completions
@@ -23,6 +23,15 @@ def reply_parts(reply: Reply) -> ReplyParts:
             return words, None, None, cost
         case _:
             return None, None, None, FREE
+
+
+def recalled_by(reply: Reply) -> tuple[I32 | None, I32 | int]:
+    """Answers `[B, K]` in the prompt beside the reply's own, None: there are no others; and the words that they add."""
+    match reply.case:
+        case Recalled(answers, length):
+            return answers, length
+        case _:
+            return None, 0
 
 
 def check_given(given: I32, name: str, answer: I32, which: Bool) -> None:

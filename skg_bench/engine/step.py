@@ -52,7 +52,15 @@ from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import Spoken, said_words, spoken
-from skg_bench.engine.replies import ReplyParts, check_given, chosen_by, reply_parts, skills_of, with_execution
+from skg_bench.engine.replies import (
+    ReplyParts,
+    check_given,
+    chosen_by,
+    recalled_by,
+    reply_parts,
+    skills_of,
+    with_execution,
+)
 
 _TURN_PURPOSES = (
     Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
@@ -249,9 +257,12 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     compared = np.full(len(how), -1, np.int32) if compared is None else compared
     sayings = UNREAD if scene.reading is None else _sayings(scene.reading, state, how, says)
 
+    recalled, prompt_words = recalled_by(reply)
+
     def served(how: I32, answer: I32) -> Served:
         ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
-        return Served(how, answer, ability, if_misled, compared, sayings)
+        beside = answer[:, None] if recalled is None else recalled
+        return Served(how, answer, ability, if_misled, compared, sayings, beside)
 
     if spoken_words is not None and (beside := spoken_words.beside(reply)) is not None:
         state.users, minted = scene.world.respond(state.users, turn.event, served(*beside), turn.draws)
@@ -266,7 +277,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     feedback, paid = scene.comparison.judged(response.feedback, turn.draws.event)
     if paid is not None:
         response = replace(response, feedback=feedback)
-    length = scene.texts.vocabulary.words[turn.event.text]
+    length = scene.texts.vocabulary.words[turn.event.text] + prompt_words
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with naming(llm):
         check_spent(called, turn.rows)
@@ -314,6 +325,9 @@ def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply, par
             if says is not None:  # what says something may be served without an answer
                 serves &= (reply.answer >= 0) | (says == 0)
             check_given(state.given, "answer", reply.answer, serves)
+            recalled, _ = recalled_by(reply)
+            for column in () if recalled is None else recalled.T:
+                check_given(state.given, "answers", column, column >= 0)
 
 
 # ------------------------------------------------------------------------------------------------------- learn

@@ -92,7 +92,8 @@ def knowledge(
 ) -> Knowledge:
     """Knowledge of models that are called; `event` are the keys of the events."""
     prompted = served.how == PROMPTED
-    recalled = np.where(prompted, served.answer, -1)[:, None]
+    recalled = np.full((len(prompted), served.recalled.shape[1] + 1), -1, np.int32)  # one more: there may be none
+    recalled[prompted, 1:] = served.recalled[prompted]
     needs_fact = turns.knower == BY_USER
     prompt = np.where(needs_fact, _stated(catalogue, turns, ledger, recalled), -1).astype(np.int32)
     lacks = (turns.knower == BY_NOBODY) | (needs_fact & (prompt == NOTHING))

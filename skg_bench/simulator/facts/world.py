@@ -19,6 +19,7 @@ from skg_bench.core.feedback import feedback_rows, joined_rows
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.world import (
+    NEAR,
     PROMPTED,
     RIGHT,
     WRONG,
@@ -182,8 +183,18 @@ class FactUsers:
     def judge(
         self, state: FactUsersState, event: Event, row: I64, answer: I32, supposing: Supposing = "as given"
     ) -> I32:
-        """Quality of answers to the events of rows `row`: RIGHT while it holds, for the very same request."""
-        return self._judging.judge(state.users.ledger, event, row, answer, supposing)
+        """Quality of answers to the events of rows `row`: RIGHT while it holds, for the very same request. To requests
+        for facts NEAR are those alone that state one of these facts, or another value of it.
+        """
+        ledger, thing = state.users.ledger, self.catalogue.thing
+        quality = self._judging.judge(ledger, event, row, answer, supposing)
+        needs = state.needs.thing[row, event.number[row]]
+        theirs = np.where(answer >= 0, thing[ledger.type[row, answer]], -1)
+        about = (needs[..., 0] >= 0) & (theirs >= 0) & ((needs[..., 0] == theirs) | (needs[..., 1] == theirs))
+        if supposing in ("as given", "run"):
+            about &= ledger.right[row, answer]
+        near = np.where(about, np.maximum(quality, NEAR), np.where(quality == RIGHT, RIGHT, WRONG))
+        return np.where(needs[..., 0] >= 0, near, quality).astype(np.int32)
 
     def respond(
         self, state: FactUsersState, event: Event, served: Served, draws: Draws

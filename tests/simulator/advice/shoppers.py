@@ -68,6 +68,9 @@ def advised(
     made = np.broadcast_to(np.asarray(sound), n)
     draws = draws_of(key(0, state.events.user), event.number)
     _, response = world.respond(
-        state, event, Served(how, nothing, blank, blank, nothing, SkillsSaid(kinds, made, fresh)), draws
+        state,
+        event,
+        Served(how, nothing, blank, blank, nothing, SkillsSaid(kinds, made, fresh), nothing[:, None]),
+        draws,
     )
     return response, draws

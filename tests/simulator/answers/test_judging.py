@@ -39,7 +39,15 @@ def responded(
     """The same answer to N users."""
     event = moment(all_of(type_), number=NUMBER)
     before = earlier_answers(N, np.append(BEHIND, -1).astype(np.int32), right, np.full(NUMBER + 1, 60))
-    served = Served(all_of(how), all_of(answer), np.full(N, ability), np.full(N, if_misled), all_of(compared), UNREAD)
+    served = Served(
+        all_of(how),
+        all_of(answer),
+        np.full(N, ability),
+        np.full(N, if_misled),
+        all_of(compared),
+        UNREAD,
+        all_of(answer)[:, None],
+    )
     return world.respond(at(event, before), event, served, DRAWS)
 
 

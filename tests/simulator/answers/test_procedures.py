@@ -65,7 +65,7 @@ def procedure_turn(
         np.array([general, False]),
     )  # fmt: skip
     one, none = np.ones(n), np.full(n, -1, np.int32)
-    return event, Served(none + 1 + PROCEDURE, none + 1, one, 0 * one, none, UNREAD), at(event, before)
+    return event, Served(none + 1 + PROCEDURE, none + 1, one, 0 * one, none, UNREAD, none[:, None]), at(event, before)
 
 
 def draws_of(rows: I64) -> Draws:

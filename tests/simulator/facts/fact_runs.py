@@ -63,7 +63,8 @@ def served(n: int, *, prompted: np.ndarray | None = None, ability: float = 0.9) 
     none = np.full(n, -1, np.int32)
     how = np.full(n, FALLBACK if prompted is None else PROMPTED, np.int32)
     able = np.full(n, ability)
-    return Served(how, none if prompted is None else prompted, able, able * 0.8, none, UNREAD)
+    handles = none if prompted is None else prompted
+    return Served(how, handles, able, able * 0.8, none, UNREAD, handles[:, None])
 
 
 def answered(made: FactUsers, state: FactUsersState, event: Event, given: Served, keys: np.ndarray) -> Any:

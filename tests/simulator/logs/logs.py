@@ -88,7 +88,9 @@ def replayed(simulator: Recorded, how: int = FALLBACK, answer: int = -1) -> Repl
     n = state.events.n
     columns = {name: np.full((len(n), n.max()), -1, np.int64) for name in ("quality", "rating", "delay", "local")}
     some = np.ones(len(n), np.int32)
-    served = Served(how * some, answer * some, np.full(len(n), 0.9), np.zeros(len(n)), -some, UNREAD)
+    served = Served(
+        how * some, answer * some, np.full(len(n), 0.9), np.zeros(len(n)), -some, UNREAD, (answer * some)[:, None]
+    )
     draws = samples.draws(np.random.default_rng(0), len(n))
     for turn in range(n.max()):
         event, here = simulator.events(state, turn), turn < n

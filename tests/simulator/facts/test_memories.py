@@ -1,0 +1,105 @@
+"""Curators that keep facts, their controls, and the causes of what they lose."""
+
+import pytest
+
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.shards import LogName
+from skg_bench.simulator.facts.waterfall import FACT_CAUSES, fact_losses
+from tests.laws.world import rows
+from tests.simulator.facts.fact_runs import carried_out, habits, world
+
+USERS, WEEKS = 12, 4
+RIGHT_WITH_SKILL = 0.93  # of llm=simulated
+FACT_LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback")
+KEEPS = ["curator=facts", "reranker=identity", "signals.preference=0", "policy.threshold=0.3"]
+SURE = ["curator.misses=0", "curator.misses_implied=0"]
+ARMS = {
+    "never": ["policy=never", "curator=none"],
+    "empty": ["assistant=recall", "assistant.recalls=last", "assistant.last=0"],
+    "history": ["assistant=recall"],
+    "facts_oracle": ["assistant=recall", "assistant.recalls=about"],
+    "keeps": [*KEEPS, *SURE],
+    "forgets": [*KEEPS, "curator.misses=0.7", "curator.misses_implied=0"],
+    "not_found": [*KEEPS[:3], *SURE, "policy.threshold=0.95"],
+    "outdated": [*KEEPS, *SURE, "curator.again=ignore"],
+    "never_declines": [*KEEPS[:3], *SURE, "policy=always"],
+    "sham": ["curator=sham", "curator.curator=facts", *KEEPS[1:]],
+}
+WORLD = ("simulator.facts_change=0.6", "simulator.mistaken=0", "simulator.never_told=0.3", "simulator.implied=0")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    dense = [text for text in habits("simulator.users") if "messages_per_day" not in text]
+    return carried_out(
+        tmp_path_factory.mktemp("run"), ARMS, "simulator=facts", "serving=prompted", f"users={USERS}", f"weeks={WEEKS}",
+        "embedder=hashing", "seed=5", *WORLD, *dense,
+    )  # fmt: skip
+
+
+def losses(run: Run, arm: str) -> dict[str, float]:
+    made = world()
+    facts = made.catalogue.table.facts
+    pairs = {
+        pair.name: [made.users.types[facts[fact].type] for fact in pair.facts] for pair in made.catalogue.table.pairs
+    }
+    turns, updates, feedback = (rows(run, log, arm, range(USERS)) for log in FACT_LOGS)
+    return fact_losses(turns, updates, feedback, pairs)
+
+
+def test_causes_add_up_to_what_is_lost(run: Run) -> None:
+    for arm in ARMS:
+        turns = rows(run, "turns", arm, range(USERS)).to_pandas()
+        lost = (1 - turns[turns.need.notna()].chance).sum()
+        assert sum(losses(run, arm).values()) == pytest.approx(lost, abs=1e-9)
+
+
+def test_the_oracle_of_facts_gains_what_the_ledger_says(run: Run) -> None:
+    never, oracle = (rows(run, "turns", arm, range(USERS)).to_pandas() for arm in ("never", "facts_oracle"))
+    told = never.need == "told"
+    assert told.sum() > 80
+    assert never[told].answer_correct.mean() <= 0.1
+    made = world()
+    guess = made.guess_right * (1 - made.asks_back - made.declines)
+    gain = (oracle[told].chance - never[told].chance).sum()
+    assert gain == pytest.approx(told.sum() * (RIGHT_WITH_SKILL - guess), abs=1e-12 * told.sum())
+    causes = losses(run, "facts_oracle")
+    assert [causes[name] for name in ("told_not_kept", "kept_not_found", "outdated", "mistaken")] == [0, 0, 0, 0]
+
+
+def test_an_empty_prompt_is_that_of_no_memory(run: Run) -> None:
+    never, empty = (rows(run, "turns", arm, range(USERS)).to_pandas() for arm in ("never", "empty"))
+    for column in ("answer_correct", "chance", "tokens_in", "user_satisfaction", "prompt", "manner"):
+        assert never[column].equals(empty[column])
+    history = rows(run, "turns", "history", range(USERS)).to_pandas()
+    assert history.tokens_in.mean() > 1.5 * never.tokens_in.mean()
+    assert (history[history.need == "told"].prompt == "fact").mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("arm", "cause"),
+    [
+        ("forgets", "told_not_kept"),
+        ("not_found", "kept_not_found"),
+        ("outdated", "outdated"),
+        ("never_declines", "should_have_declined"),
+    ],
+)
+def test_each_cause_is_moved_by_its_own_defect(run: Run, arm: str, cause: str) -> None:
+    whole, broken = losses(run, "keeps"), losses(run, arm)
+    worse = {name: broken[name] - whole[name] for name in FACT_CAUSES}
+    assert worse[cause] > 1
+    others = [worse[name] for name in FACT_CAUSES if name not in (cause, "model", "never_told", "kept_not_found")]
+    assert max(others) <= 0.75, worse
+
+
+def test_one_that_never_updates_loses_on_changed_facts_and_a_sham_knows_nothing(run: Run) -> None:
+    def right(arm: str) -> float:
+        turns = rows(run, "turns", arm, range(USERS)).to_pandas()
+        return float(turns[(turns.need == "told") & turns.fact_changed].chance.sum())
+
+    assert right("outdated") < right("keeps")
+    told = {arm: rows(run, "turns", arm, range(USERS)).to_pandas() for arm in ("never", "keeps", "sham")}
+    chance = {arm: turns[turns.need == "told"].chance.mean() for arm, turns in told.items()}
+    assert chance["keeps"] > chance["never"] + 0.05
+    assert chance["sham"] - chance["never"] < 0.5 * (chance["keeps"] - chance["never"])
