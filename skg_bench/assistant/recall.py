@@ -47,7 +47,7 @@ class Recall:
         return self.recalls == "about"
 
     def start(self, n: int) -> History:
-        """Nothing was said yet."""
+        """Histories without a turn."""
         return History(np.full((n, 0), -1, np.int32), np.zeros((n, 0), np.int32))
 
     def answer(self, query: Message, state: History) -> tuple[History, Reply]:
