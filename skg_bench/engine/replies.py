@@ -6,7 +6,7 @@ from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Recalled, Re
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F64, I32, U64, Bool
 from skg_bench.core.types import CAUSES, FREE, Completions
-from skg_bench.core.world import UNKNOWN, AsServed, Execution, Response, Silence
+from skg_bench.core.world import FALLBACK, UNKNOWN, AsServed, Execution, Response, Silence
 
 _NONE = CAUSES.index("none")
 
@@ -51,6 +51,30 @@ def check_given(given: I32, name: str, answer: I32, which: Bool) -> None:
             f"Reply.{name} is {answer[row]}, and this user was given no such answer; valid are those of "
             "Experience.answer at the user's earlier turns",
         )
+
+
+def check_reply(reply: Reply, parts: ReplyParts, given: I32, *, answers: bool) -> None:
+    """Hold a reply to answers that its users were given (`given` `[B, W]`, as above), and to costs that are some.
+    `answers`: skills keep answers.
+
+    Raises RowError for the first user for whom it is neither.
+    """
+    words, compared, says, cost = parts
+    if cost is not FREE:
+        check_spent(cost, np.arange(len(reply.how)))
+    if compared is not None:
+        check_given(given, "compared", compared, compared >= 0)
+    if not answers:
+        return
+    serves = reply.how != FALLBACK
+    if words is not None:
+        serves &= np.array([text is None for text in words.words], np.bool_)
+    if says is not None:  # what says something may be served without an answer
+        serves &= (reply.answer >= 0) | (says == 0)
+    check_given(given, "answer", reply.answer, serves)
+    recalled, _ = recalled_by(reply)
+    for column in () if recalled is None else recalled.T:
+        check_given(given, "answers", column, column >= 0)
 
 
 def skills_of(reply: Reply, n: int) -> I32:

@@ -31,7 +31,6 @@ from skg_bench.core.text_view import Heard, HeardSimilarity, HeardTexts
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import FREE, Completions, Prompts, Similarity
 from skg_bench.core.world import (
-    FALLBACK,
     PROMPTED,
     RIGHT,
     UNREAD,
@@ -53,8 +52,7 @@ from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import Spoken, said_words, spoken
 from skg_bench.engine.replies import (
-    ReplyParts,
-    check_given,
+    check_reply,
     chosen_by,
     recalled_by,
     reply_parts,
@@ -250,7 +248,8 @@ def _causes_known(scene: Scene) -> bool:
 def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
     """Serve the replies; returns what they cost and what comes of them."""
     parts = words, compared, says, own_cost = reply_parts(reply)
-    _check_reply(scene, state, turn, reply, parts)
+    with naming(state.arm.assistant):
+        check_reply(reply, parts, state.given, answers=scene.reading is None)
     llm = state.arm.llm
     spoken_words = None if words is None else _spoken(scene, state, turn, words)
     how, known = (reply.how, reply.answer) if spoken_words is None else spoken_words.served(reply)
@@ -308,26 +307,6 @@ def _sayings(reading: Reading, state: CohortState, how: I32, says: U64 | None) -
     """Kinds of what the served skills say."""
     keys = np.where(how == PROMPTED, 0 if says is None else says, 0).astype(np.uint64)
     return SkillsSaid(*reading.about(keys), state.arm.mood == "fresh")
-
-
-def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply, parts: ReplyParts) -> None:
-    """Raises RowError for an answer that its user was never given, and for costs that are none."""
-    words, compared, says, cost = parts
-    with naming(state.arm.assistant):
-        if cost is not FREE:
-            check_spent(cost, turn.rows)
-        if compared is not None:
-            check_given(state.given, "compared", compared, compared >= 0)
-        if scene.reading is None:
-            serves = reply.how != FALLBACK
-            if words is not None:
-                serves &= np.array([text is None for text in words.words], np.bool_)
-            if says is not None:  # what says something may be served without an answer
-                serves &= (reply.answer >= 0) | (says == 0)
-            check_given(state.given, "answer", reply.answer, serves)
-            recalled, _ = recalled_by(reply)
-            for column in () if recalled is None else recalled.T:
-                check_given(state.given, "answers", column, column >= 0)
 
 
 # ------------------------------------------------------------------------------------------------------- learn
