@@ -5,6 +5,7 @@ import numpy as np
 from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Recalled, Reply
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F64, I32, U64, Bool
+from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.types import CAUSES, FREE, Completions
 from skg_bench.core.world import FALLBACK, UNKNOWN, AsServed, Execution, Response, Silence
 
