@@ -21,6 +21,7 @@ WAYS = ("tells", "changes", "implied", "ends")
 TELLS, CHANGES, IMPLIED, ENDS = range(len(WAYS))
 MOST_THINGS = 4096  # facts, and pairs of them
 _SECTIONS = ("known_by", "one_offs", "facts", "pairs")
+_BUILT_IN = DATA / "facts" / "facts.yaml"
 _PAIR = ("name", "needs", "wordings")
 
 
@@ -64,7 +65,7 @@ def fact_table(path: str | None, types: Sequence[str], intents: Sequence[str]) -
     Raises UsageError, with file and row, for an intent without `known_by`, a fact without values or messages, and
     unknown names.
     """
-    file = Path(path) if path else DATA / "facts" / "facts.yaml"
+    file = Path(path) if path else _BUILT_IN
     return _compiled(file, tuple(types), tuple(intents))
 
 
@@ -158,3 +159,9 @@ def _pairs(file: Path, section: object, place: Mapping[str, int]) -> tuple[FactP
             raise UsageError(f"{where}: wordings={wordings!r}, valid is a list of at least one text")
         pairs.append(FactPair(row["name"], (place[needs[0]], place[needs[1]]), tuple(wordings)))
     return tuple(pairs)
+
+
+def pair_needs(path: str | None) -> Mapping[str, Sequence[str]]:
+    """Request types that each request for two facts needs, by its name, of a file that `fact_table` reads."""
+    rows = yaml_of(Path(path) if path else _BUILT_IN)["pairs"]
+    return {row["name"]: row["needs"] for row in rows}

@@ -4,6 +4,7 @@ import pytest
 
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
+from skg_bench.simulator.facts.table import pair_needs
 from skg_bench.simulator.facts.waterfall import FACT_CAUSES, fact_losses
 from tests.laws.world import rows
 from tests.simulator.facts.fact_runs import carried_out, habits, world
@@ -38,13 +39,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def losses(run: Run, arm: str) -> dict[str, float]:
-    made = world()
-    facts = made.catalogue.table.facts
-    pairs = {
-        pair.name: [made.users.types[facts[fact].type] for fact in pair.facts] for pair in made.catalogue.table.pairs
-    }
     turns, updates, feedback = (rows(run, log, arm, range(USERS)) for log in FACT_LOGS)
-    return fact_losses(turns, updates, feedback, pairs)
+    return fact_losses(turns, updates, feedback, pair_needs(None))
 
 
 def test_causes_add_up_to_what_is_lost(run: Run) -> None:
