@@ -133,14 +133,14 @@ REACHLESS = {  # texts that reach nothing, each looked at by a person
     "SentenceTransformer.task", "Endpoint.model", "Labelled.subset", "Labelled.split", "Labelled.text",
     "Labelled.label", "Labelled.one_offs", "Recorded.subset", "Recorded.split", "Recorded.columns",
     "Recorded.encoding", "Recorded.separator", "Recorded.decimal", "Recorded.latency_unit", "Recorded.zone",
-    "Recorded.rated_ok", "Recorded.rated_partial", "Recorded.rated_miss", "Python.shares", "BlackBox.shares",
-    "BlackBox.ready", "BlackBox.body", "BlackBox.frozen", "BlackBox.time",
+    "Recorded.rated_ok", "Recorded.rated_partial", "Recorded.rated_miss", "Python.scrambled", "Python.shares",
+    "BlackBox.shares", "BlackBox.ready", "BlackBox.body", "BlackBox.frozen", "BlackBox.time",
 }  # fmt: skip
 LIKE = re.compile(
     r"path|file|folder|dir(_|$)|address|ur[il]$|host|port$|(^|_)key|variable|environment|prompts|table|corpus|trust|"
     r"code$|command|module|script|strategies|check$"
 )
-UNLIKE = {"Scripted.script", "Hashing.key"}  # a choice of two words, a number
+UNLIKE = {"Scripted.script", "Hashing.key", "KeepsFacts.key"}  # a choice of two words, a number, a choice
 
 
 def undeclared(made: type) -> list[str]:
