@@ -9,6 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PINS := pyproject.toml constraints.txt
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 2 ? 2 : n > 4 ? 4 : n )))
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
+unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-times lint types layers readme gate bench peers peers-ace soak wheel clean

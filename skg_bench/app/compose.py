@@ -75,11 +75,7 @@ class Composer:
         inner = [override for override in overrides if override.inner]
         arms, without = {}, dict[str, list[str]]()
         for name, texts in arm_overrides.items():
-            arm = tree.copy()
-            with open_dict(arm):
-                for override in texts:
-                    if override.choice:
-                        arm[override.path] = nodes[override.path][override.value]
+            arm = _choosing(tree, [override for override in texts if override.choice], nodes)
             for override in inner:  # one at a time: the place of one may lie in what another one chose
                 if has(_raw(arm), override.path):
                     arm = self._with_inner(arm, [override], f"arm {name!r}: ")
@@ -226,7 +222,8 @@ def _arm(
         check_keys(override, raw, where)
     replaced = {override.path for override in arm_overrides if override.choice}
     values, without = [], []
-    for override in (deepened(o, raw) for o in overrides if not o.choice and not o.inner):
+    of_root = (o for o in overrides if not (o.choice or o.inner or o.head == "arms"))  # no arm reads the table of arms
+    for override in (deepened(o, raw) for o in of_root):
         wrapped = replace(override, path=f"{override.head}.{override.path}")
         if override.head not in replaced or has(raw, override.path):
             values.append(override)
@@ -246,7 +243,20 @@ def _search_path() -> list[str]:
     return [f"hydra.searchpath=[{','.join(folders)}]"] if folders else []
 
 
+def _choosing(tree: DictConfig, choices: Sequence[Override], nodes: DictConfig) -> DictConfig:
+    """The tree with the options that an arm chooses; itself, as copies are slow, if that is none."""
+    if not choices:
+        return tree
+    changed = tree.copy()
+    with open_dict(changed):
+        for override in choices:
+            changed[override.path] = nodes[override.path][override.value]
+    return changed
+
+
 def _with(tree: DictConfig, values: Sequence[Override]) -> DictConfig:
+    if not values:
+        return tree
     config = tree.copy()
     with _plain_errors(""), open_dict(config):
         for override in values:

@@ -106,15 +106,15 @@ BLIND = tuple(arm for arm in ALL if arm != "oracle")
 
 @cache
 def composed(users: int, arms: tuple[str, ...] = ALL) -> Composed:
-    """The dense world with these arms. One arm is taken from all of them, as each call of Hydra takes a third of a
-    second, and all arms together take four of them.
+    """The dense world with these arms. Those of `ALL` are taken from all, which are composed once, as that takes a
+    second and more.
     """
-    if len(arms) == 1 and arms[0] in ALL:
-        every, (arm,) = composed(1), arms
-        root = {**every.root, "users": users, "arms": {arm: ARMS[arm]}, "reference": arm}
-        return replace(every, root=root, arms={arm: every.arms[arm]})
-    table = ", ".join(f"{name}: [{', '.join(ARMS.get(name, []))}]" for name in arms)
     reference = "never" if "never" in arms else arms[0]
+    if set(arms) <= set(ALL) and (users, arms) != (1, ALL):
+        every = composed(1)
+        root = {**every.root, "users": users, "arms": {arm: ARMS[arm] for arm in arms}, "reference": reference}
+        return replace(every, root=root, arms={arm: every.arms[arm] for arm in arms})
+    table = ", ".join(f"{name}: [{', '.join(ARMS.get(name, []))}]" for name in arms)
     return compose([*DENSE, f"users={users}", f"arms={{{table}}}", f"reference={reference}"])
 
 
