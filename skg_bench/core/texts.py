@@ -108,7 +108,7 @@ class Texts:
         return np.array([ids[text] for text in texts], np.int32)
 
     def read(self, text: I32, row: I64 | I32 | None = None) -> list[str]:
-        """The words of texts `[n]`; a view looks whether the users of rows `[n]` have met them (core/text_view.py)."""
+        """The words of texts `[n]`; a view looks whether the users of rows `[n]` have met them (engine/text_view.py)."""
         return [self._word(i, self._messages) for i in text.tolist()]
 
     def shown(self, text: I32) -> list[str]:

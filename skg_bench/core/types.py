@@ -104,7 +104,7 @@ class WrittenTexts(Protocol):
     """Texts of the run, by text id, for those who write some.
 
     An id serves to write, read and compare texts, in this process only: it depends on all that was written before, for
-    other users too. Only what a user said, was shown, or was written in the run can be read (core/text_view.py);
+    other users too. Only what a user said, was shown, or was written in the run can be read (engine/text_view.py);
     another id ends the run.
     """
 

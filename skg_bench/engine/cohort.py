@@ -15,7 +15,6 @@ from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import key, unsalted, word
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.record import replay_of
-from skg_bench.core.text_view import Heard
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import ReadingWorld, World, brought, ledger_of, timetable
@@ -28,6 +27,7 @@ from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
 from skg_bench.engine.relabel import type_names
 from skg_bench.engine.step import CohortState, Keys, Scene, step
+from skg_bench.engine.text_view import Heard
 from skg_bench.engine.vectors import WithWritten
 from skg_bench.runfolder.saving import Surroundings, UnsavableError
 

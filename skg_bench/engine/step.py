@@ -27,7 +27,6 @@ from skg_bench.core.learning_jobs import LearningCost, cost_of
 from skg_bench.core.record import replay_of
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.state import first
-from skg_bench.core.text_view import Heard, HeardSimilarity, HeardTexts
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import FREE, Completions, Prompts, Similarity
 from skg_bench.core.world import (
@@ -59,6 +58,7 @@ from skg_bench.engine.replies import (
     skills_of,
     with_execution,
 )
+from skg_bench.engine.text_view import Heard, HeardSimilarity, HeardTexts
 
 _TURN_PURPOSES = (
     Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
