@@ -64,7 +64,7 @@ DEFECTS = (
            "np.trunc(rows / norm[:, None] * SCALE)", "core/test_grid.py"),
     Defect("archived skills are routed to", "core/shortlist.py", "best[~allowed] = BELOW_ALL",
            "best[~allowed] = best[~allowed]", "router/test_routers.py core/test_shortlist.py"),
-    Defect("equal scores go to the higher id", "core/distributions.py", "combined * 2.0**40 - skill",
+    Defect("equal scores go to the higher id", "policy/shared/distributions.py", "combined * 2.0**40 - skill",
            "combined * 2.0**40 + skill", "core/test_distributions.py policy/test_policies.py"),
     Defect("equal similarities go by position", "core/shortlist.py",
            "np.arange(width, dtype=np.int64) - (value.astype(np.int64) << _BITS)",

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.deciding import Candidates, Memoryless
-from skg_bench.core.distributions import best_of, certain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, snap
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.policy.shared.distributions import best_of, certain
 
 
 @dataclass(frozen=True)

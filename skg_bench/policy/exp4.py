@@ -17,12 +17,12 @@ import numpy as np
 from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.combine import combine
 from skg_bench.core.deciding import Candidates, Decision
-from skg_bench.core.distributions import best_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, WORTH, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.state import wider
+from skg_bench.policy.shared.distributions import best_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import numpy as np
 from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.deciding import Candidates, Memoryless, Shown
-from skg_bench.core.distributions import certain
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Completions
+from skg_bench.policy.shared.distributions import certain
 from skg_bench.skillbook.prompt_layout import shown_id, skill_block
 
 ROLE = "chooser"

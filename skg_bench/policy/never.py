@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.deciding import Candidates, Memoryless
-from skg_bench.core.distributions import certain
 from skg_bench.core.grid import F64
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.policy.shared.distributions import certain
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.deciding import Candidates, Memoryless
-from skg_bench.core.distributions import certain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.policy.shared.distributions import certain
 
 RATE_LEVELS = 128  # of a rate of success; against the continuous law, propensities move by less than 0.01
 _RATE = (np.arange(RATE_LEVELS) + 0.5) / RATE_LEVELS

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skg_bench.core.deciding import Candidates, Memoryless
-from skg_bench.core.distributions import uniform_choice
 from skg_bench.core.grid import F64
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.policy.shared.distributions import uniform_choice
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import pytest
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.core.batch import NO_OPERATIONS, Batch
 from skg_bench.core.deciding import Candidates, Memoryless
-from skg_bench.core.distributions import certain
 from skg_bench.core.draws import salted, word
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -26,6 +25,7 @@ from skg_bench.core.world import Reaction
 from skg_bench.engine.agreement_judge import JUDGE, AgreementJudge
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.relabel import Relabelled
+from skg_bench.policy.shared.distributions import certain
 from skg_bench.runfolder.run import Run
 from tests.arms import changed
 from tests.laws import world

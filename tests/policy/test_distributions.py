@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.distributions import best, best_of, certain, uniform_choice
+from skg_bench.policy.shared.distributions import best, best_of, certain, uniform_choice
 from tests.policy.played import candidates
 
 

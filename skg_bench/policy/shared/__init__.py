@@ -1,0 +1,1 @@
+"""What several policies use: `distributions` over the fallback and a shortlist."""
