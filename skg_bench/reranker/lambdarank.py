@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skg_bench.core.errors import UsageError, install_hint
-from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I32, I64, WEIGHT_UNIT
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
+from skg_bench.reranker.shared.feature_check import check_finite
 
 _DEPTH = 3
 _SPLITS, _LEAVES = 2**_DEPTH - 1, 2**_DEPTH

@@ -18,11 +18,11 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid, snap
 from skg_bench.core.linalg import solve
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
+from skg_bench.reranker.shared.feature_check import check_finite
 
 STEEPNESS = 4.0  # logits per unit of u: near u = 0 a unit of u is a unit of probability
 

@@ -23,10 +23,10 @@ import numpy as np
 
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError, install_hint
-from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, UNIT, WEIGHT_UNIT, snap
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
+from skg_bench.reranker.shared.feature_check import check_finite
 
 Device = Literal["cpu", "cuda"]
 Tensor = Any
