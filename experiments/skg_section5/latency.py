@@ -22,11 +22,11 @@ from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.shared import shared_book
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine.vectors import Pinned
+from skg_bench.router.shared.one_book import shared_book
 
 SKILLS, EACH = 500, 4  # the largest index that the paper reports; examples of a skill
 WARM = 20  # messages whose time is not counted

@@ -17,9 +17,9 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.linalg import solve
-from skg_bench.core.neighbourhood import neighbourhood
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Query, Shortlist, Skillbooks
+from skg_bench.router.shared.neighbourhood import neighbourhood
 
 
 @dataclass(frozen=True)

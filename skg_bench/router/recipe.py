@@ -23,9 +23,9 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.linalg import solve
-from skg_bench.core.neighbourhood import neighbourhood
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Query, Shortlist, Skillbooks
+from skg_bench.router.shared.neighbourhood import neighbourhood
 
 _LEAST = 1e-300  # score whose similarity is 0 at any width
 _FINE = 2.0**32  # kernels are rounded to multiples of 1 / _FINE: exp differs by a bit between kinds of CPU

@@ -14,10 +14,10 @@ from hypothesis.extra.numpy import arrays
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I16, I32, Bool, quantise
-from skg_bench.core.shared import shared_book
 from skg_bench.engine.vectors import Pinned, Rows
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.shared.index import Index, IndexKind, build_index, load_index
+from skg_bench.router.shared.one_book import shared_book
 from skg_bench.router.shared.route import SharedMaxSim
 from tests.core import samples
 

@@ -1,1 +1,1 @@
-"""Routing in one skillbook that many share, of up to a million examples."""
+"""What several routers use: `neighbourhood` of a message; an `index` and a `route` over `one_book` that many share."""

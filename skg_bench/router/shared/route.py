@@ -18,7 +18,7 @@ _FIRST = 128  # examples of the first search: five skills of CLINC150 need 27 by
 class SharedMaxSim:
     """The `top_k` skills whose nearest example is nearest to the message, as the index finds them.
 
-    It is made with an index, not from a yaml, and serves B messages over one book, as `core.shared.shared_book`
+    It is made with an index, not from a yaml, and serves B messages over one book, as `shared_book` (one_book.py)
     gives it. With `neighbours` an index is asked for so many examples, and a skill is not listed if as many of others
     are nearer than all of its own: a shortlist may be shorter than `top_k`. Without, it is asked for more and more,
     until no other example can change the shortlist; a flat index then gives what `router=maxsim` gives, to the bit.

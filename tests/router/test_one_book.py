@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Router
 from skg_bench.engine.vectors import Pinned, SimilarityTable
 from skg_bench.router.centroid import Centroid
 from skg_bench.router.maxsim import MaxSim
+from skg_bench.router.shared.one_book import shared_book
 from tests.core import samples
 
 EXAMPLE = np.array([5, 9, 2, 7, 7, 1], np.int32)
