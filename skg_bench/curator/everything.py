@@ -10,9 +10,9 @@ from skg_bench.core.batch import ADD, TAG, UPDATE, Batch, blank
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
+from skg_bench.skillbook.tagging import later_tags
 
 
 @dataclass(frozen=True)

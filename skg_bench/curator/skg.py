@@ -12,9 +12,9 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.core.world import OFFERS, Reaction
+from skg_bench.skillbook.tagging import later_tags
 
 Capture = Literal["any", "band"]
 OfferAfter = Literal["ok", "answer"]

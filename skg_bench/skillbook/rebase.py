@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from skg_bench.core.word_cosines import WordCosines
 from skg_bench.skillbook.ace.book import COUNTERS, AceBook, AceSkill
 from skg_bench.skillbook.ace.changes import SETTABLE, Change
+from skg_bench.skillbook.word_cosines import WordCosines
 
 # applied: as it is. merged: an ADD of what was added meanwhile, now a TAG of that skill. aside: an UPDATE of a skill
 # that was updated meanwhile. misdirected: its skill was removed meanwhile. The last two are not applied.

@@ -32,8 +32,8 @@ from skg_bench.core.learning_jobs import (
     joined_jobs,
 )
 from skg_bench.core.types import Observation
-from skg_bench.core.word_cosines import WordCosines
 from skg_bench.core.world import Reaction
+from skg_bench.skillbook.word_cosines import WordCosines
 
 _SETTLED = tuple(name for name in COURSE_COUNTS if name not in ("meanwhile", "overwritten"))
 

@@ -17,12 +17,12 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.simulator.answers.corpus import load_corpus
 from skg_bench.simulator.facts.outcome import CORRECTION
 from skg_bench.simulator.facts.table import CHANGES, ENDS, IMPLIED, TELLS, WAYS, fact_table
+from skg_bench.skillbook.tagging import later_tags
 
 Again = Literal["update", "add", "ignore"]
 FactKey = Literal["message", "question"]

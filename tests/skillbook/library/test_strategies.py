@@ -11,12 +11,12 @@ import pytest
 from experiments.guardian.reader import LEAST, accuracy, analyse, left_out, paraphrased
 from skg_bench.core.content import Content
 from skg_bench.core.paths import DATA
-from skg_bench.core.word_cosines import WordCosines
 from skg_bench.skillbook.ace import codec
 from skg_bench.skillbook.ace.book import Era
 from skg_bench.skillbook.conversion import from_ace
 from skg_bench.skillbook.library.strategies import strategies
 from skg_bench.skillbook.skillbook import Skill
+from skg_bench.skillbook.word_cosines import WordCosines
 
 HOME, TABLE = DATA / "guardian", strategies()
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)

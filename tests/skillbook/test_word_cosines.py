@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skg_bench.core.word_cosines import WordCosines
+from skg_bench.skillbook.word_cosines import WordCosines
 
 TABLE = ("wait until tomorrow", "show the hours of work", "wait for the work to end")
 

@@ -7,9 +7,9 @@ import pytest
 
 from skg_bench.core.batch import TAG_RATINGS
 from skg_bench.core.feedback import AFTERWARDS, RATING, RETRACTED, KnownFeedback
-from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import Skillbooks
 from skg_bench.simulator.advice.levels import OUTCOME
+from skg_bench.skillbook.tagging import later_tags
 from tests.core import samples
 
 
