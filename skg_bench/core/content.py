@@ -11,7 +11,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, U64
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.text import text_hash
 
 _SHOWN = 40  # characters of a wrong value in an error
 

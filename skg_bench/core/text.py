@@ -1,12 +1,18 @@
-"""Text of others, such as messages of a log, as it may be printed."""
+"""Texts by themselves: as text of others may be printed, in lines and tables, and their hashes."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from html import escape
 from textwrap import TextWrapper
 
 _JOINERS = "\u200c\u200d"  # parts of words and of emoji
 _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t")
+
+
+def text_hash(text: str) -> int:
+    """64-bit hash of a text."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def printable(text: str) -> str:

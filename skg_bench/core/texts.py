@@ -18,7 +18,7 @@ from skg_bench.core.content import Content, Contents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64, U64, check
 from skg_bench.core.growing import Growing
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.text import text_hash
 from skg_bench.core.types import Embedder
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 
@@ -108,7 +108,7 @@ class Texts:
         return np.array([ids[text] for text in texts], np.int32)
 
     def read(self, text: I32, row: I64 | I32 | None = None) -> list[str]:
-        """The words of texts `[n]`; a view looks whether the users of rows `[n]` have met them (engine/text_view.py)."""
+        """The words of texts `[n]`; a view checks that users of rows `[n]` have met them (engine/text_view.py)."""
         return [self._word(i, self._messages) for i in text.tolist()]
 
     def shown(self, text: I32) -> list[str]:

@@ -21,8 +21,8 @@ import numpy as np
 from skg_bench.core.foreign import raw_bytes
 from skg_bench.core.grid import I16, U64
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.statehash import text_hash
 from skg_bench.core.temporary import replace_whole, sweep
+from skg_bench.core.text import text_hash
 
 Embed = Callable[[Sequence[str]], I16]
 TextProgress = Callable[[int, int], None]  # done texts, all texts

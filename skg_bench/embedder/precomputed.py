@@ -19,7 +19,7 @@ from skg_bench.core.foreign import array_of, raw_bytes
 from skg_bench.core.grid import I16, U64
 from skg_bench.core.paths import DATA
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.text import text_hash
 from skg_bench.embedder.cache import TextProgress
 
 _BUILT_IN = "data:"

@@ -15,8 +15,9 @@ from skg_bench.core.calendar import DAY
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import U64
-from skg_bench.core.statehash import row_hash, text_hash
+from skg_bench.core.text import text_hash
 from skg_bench.skillbook.prompt_layout import shown_id
+from skg_bench.skillbook.statehash import row_hash
 
 _MASK = (1 << 64) - 1
 _BACK = TAG_RATINGS[TAKEN_BACK].removeprefix(TAG_RATINGS[0])

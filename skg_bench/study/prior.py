@@ -13,7 +13,7 @@ from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.text import text_hash
 
 Scale = Literal["linear", "log"]
 _PARAMETER = {"low", "high", "scale", "unit", "what", "source"}

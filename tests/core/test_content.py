@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.text import text_hash
 from skg_bench.core.texts import Texts
 
 STEPS = Content("math", "long sums go wrong", "add in steps", ("sum", "steps"))

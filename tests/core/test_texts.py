@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32
 from skg_bench.core.growing import Growing
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.text import text_hash
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.embedder.hashing import Hashing

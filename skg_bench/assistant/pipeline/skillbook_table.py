@@ -18,9 +18,9 @@ from skg_bench.core.batch import (
 )
 from skg_bench.core.calendar import DAY
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.statehash import row_hash
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import NO_STARTS, BookExamples, Similarity, Skillbooks, UseHistory
+from skg_bench.skillbook.statehash import row_hash
 
 _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "active": (np.bool_, 0), "name": (np.int32, -1), "source": (np.int32, -1), "uses": (np.int32, 0),

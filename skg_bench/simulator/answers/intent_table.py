@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.text import text_hash
 from skg_bench.simulator.answers.corpus import (
     ACT,
     ANSWER,

@@ -22,7 +22,7 @@ import numpy as np
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.text import text_hash
 from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Execution
 from skg_bench.simulator.answers.corpus import ANSWER, Corpus

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skg_bench.core.statehash import row_hash, text_hash
+from skg_bench.core.text import text_hash
+from skg_bench.skillbook.statehash import row_hash
 
 
 def columns(n: int) -> list[np.ndarray]:

@@ -23,11 +23,6 @@ def _constants() -> U64:
 _KEYS = _constants()
 
 
-def text_hash(text: str) -> int:
-    """64-bit hash of a text."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
 def row_hash(
     skill: I32,
     name: U64,
