@@ -13,7 +13,7 @@ import numpy as np
 from skg_bench.assistant.pipeline.signals import Signals
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import ADD, Batch
-from skg_bench.core.combine import combine
+from skg_bench.core.deciding import combine
 from skg_bench.core.feedback import RATING, Feedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.learning_jobs import Course, Jobs

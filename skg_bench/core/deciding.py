@@ -1,4 +1,5 @@
-"""Candidates of a policy, its decision, and the Protocol of policies. Arrays carry the user axis first.
+"""Candidates of a policy, their combined score, its decision, and the Protocol of policies. Arrays carry the user axis
+first.
 
 B users stepped together, K places of a shortlist.
 """
@@ -7,9 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
+import numpy as np
+
 from skg_bench.core.batch import RenewedSkills
+from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.grid import F64, I32, I64, U64, Bool, snap
 from skg_bench.core.types import Completions, WrittenTexts
 
 S = TypeVar("S")  # the memory of a component: see core/state.py
@@ -57,6 +61,24 @@ class Candidates:
             self.rated[which], self.llm_turns[which], self.miss[which],
             None if self.shown is None else self.shown.rows(which),
         )  # fmt: skip
+
+
+def combine(weights: tuple[float, float, float] | F64, similarity: F64, preference: F64, score: F64 | None) -> F64:
+    """The combined score of the SKG paper: mean of the signals `[B, K]` under `weights` (similarity, preference,
+    score), renormalised to sum to 1 over those that are present; `[B, K]` in [0, 1]. Weights may be arrays `[3, ...]`
+    that broadcast with the signals.
+
+    Raises UsageError if those that are present have no weight.
+    """
+    total = weights[0] * similarity + weights[1] * preference
+    weight = weights[0] + weights[1]
+    if score is not None:
+        total += weights[2] * score
+        weight += weights[2]
+    if not np.all(weight > 0):
+        raise UsageError("signals.score has all the weight, and this reranker gives no score; raise another weight")
+    total /= weight
+    return snap(total, out=total)
 
 
 @dataclass(frozen=True, slots=True)

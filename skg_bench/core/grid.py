@@ -12,8 +12,6 @@ from math import exp
 import numpy as np
 import numpy.typing as npt
 
-from skg_bench.core.errors import UsageError
-
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int8]
@@ -27,37 +25,6 @@ SCALE = 4000.0  # units of the embedding grid per unit of length
 UNIT = 2.0**-16  # features, signals, scores
 WEIGHT_UNIT = 2.0**-20  # fitted weights, about 1e-6
 _LOGIT_STEPS, _LOGIT_MAX = 1024, 12  # sigmoid is tabulated: numpy's exp differs by one ulp between CPU types
-
-
-def quantise(vectors: npt.NDArray[np.floating]) -> I16:
-    """Rows `[n, D]` of any length to the embedding grid (int16).
-
-    Raises UsageError on NaN, infinity or a zero row.
-    """
-    rows = np.asarray(vectors, np.float64)
-    norm = np.sqrt(np.einsum("nd,nd->n", rows, rows))
-    bad = np.flatnonzero(~np.isfinite(norm) | (norm == 0))
-    if bad.size:
-        raise UsageError(
-            f"{bad.size} of {len(rows)} embedding vectors are zero or not finite (first: row {bad[0]}); "
-            "embed these texts again or remove them"
-        )
-    grid: I16 = np.rint(rows / norm[:, None] * SCALE).astype(np.int16)
-    return grid
-
-
-def check(vectors: I16, n_texts: int) -> None:
-    """Raises UsageError unless `vectors` are int16 rows on the grid, one a text; longer ones would not sum exactly."""
-    if vectors.dtype != np.int16 or vectors.ndim != 2 or len(vectors) != n_texts:
-        raise UsageError(
-            f"the embedder gave {vectors.dtype} {vectors.shape} for {n_texts} texts; int16 [{n_texts}, D] is valid"
-        )
-    length = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
-    if (off := np.flatnonzero(np.abs(length - SCALE) > 1.0 + 0.5 * np.sqrt(vectors.shape[1]))).size:
-        raise UsageError(
-            f"{off.size} of {n_texts} vectors are off the grid: row {off[0]} has length {length[off[0]]:.0f}, valid is "
-            f"rint({SCALE:.0f} x) of unit vectors x; `core.grid.quantise` makes them"
-        )
 
 
 def snap(x: F64, out: F64 | None = None) -> F64:
@@ -87,3 +54,20 @@ def sigmoid(logit: F64) -> F64:
     steps = np.rint(logit * _LOGIT_STEPS)
     steps += _LOGIT_MAX * _LOGIT_STEPS
     return _sigmoid_table().take(steps.astype(np.int64), mode="clip")
+
+
+def solve(a: F64, b: F64) -> F64:
+    """Solutions `[R, F]` of R symmetric positive definite systems `[R, F, F]`, by elimination without pivoting.
+
+    In elementwise operations: the same bits on any BLAS, for one system or among many.
+    """
+    a, b = a.copy(), b.copy()
+    n = b.shape[1]
+    for j in range(n):
+        factor = a[:, j + 1 :, j] / a[:, j, j, None]
+        a[:, j + 1 :, j + 1 :] -= factor[:, :, None] * a[:, j, None, j + 1 :]
+        b[:, j + 1 :] -= factor * b[:, j, None]
+    for j in range(n - 1, -1, -1):
+        b[:, j] /= a[:, j, j]
+        b[:, :j] -= a[:, :j, j] * b[:, j, None]
+    return b

@@ -15,8 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.batch import RenewedSkills
-from skg_bench.core.combine import combine
-from skg_bench.core.deciding import Candidates, Decision
+from skg_bench.core.deciding import Candidates, Decision, combine
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, WORTH, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool

@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid
-from skg_bench.core.linalg import solve
+from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid, solve
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
 from skg_bench.reranker.shared.feature_check import check_finite

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.linalg import solve
+from skg_bench.core.grid import solve
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 from skg_bench.router.shared.neighbourhood import neighbourhood

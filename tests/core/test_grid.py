@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import SCALE, UNIT, cosine, quantise, sigmoid, snap
+from skg_bench.core.grid import SCALE, UNIT, cosine, sigmoid, snap
+from skg_bench.core.vectors import quantise
 
 logits = st.floats(-1e6, 1e6)
 

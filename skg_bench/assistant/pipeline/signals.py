@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skg_bench.core.calendar import DAY
-from skg_bench.core.combine import combine
+from skg_bench.core.deciding import combine
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, snap
 from skg_bench.core.reach import NO_REACH, Reaches

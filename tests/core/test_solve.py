@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.linalg import solve
+from skg_bench.core.grid import solve
 
 seeds = st.integers(0, 2**32)
 
