@@ -14,10 +14,11 @@ from skg_bench.core.grid import F64, I16, I32
 from skg_bench.core.paths import DATA
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query, Router, Shortlist
-from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
+from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.engine.vectors import Pinned
 from skg_bench.router.shared.one_book import shared_book
+from skg_bench.skillbook.terms_of_book import TermsOfBook
 
 KINDS = ("polarity", "numbers", "entities", "negation")
 HEADINGS = ("router", "threshold", *KINDS, "all confused", "paraphrases answered", "opposite before paraphrase")

@@ -24,9 +24,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query
-from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
+from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine.vectors import Pinned
 from skg_bench.router.shared.one_book import shared_book
+from skg_bench.skillbook.terms_of_book import TermsOfBook
 
 SKILLS, EACH = 500, 4  # the largest index that the paper reports; examples of a skill
 WARM = 20  # messages whose time is not counted

@@ -12,8 +12,8 @@ from skg_bench.core.assistant import Experience, Message, Recalled, Reply
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32
+from skg_bench.core.growing import wider
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.state import wider
 from skg_bench.core.world import FALLBACK, PROMPTED, WRONG
 
 Recalls = Literal["all", "last", "about"]

@@ -8,13 +8,11 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
 
 S = TypeVar("S")
-A = TypeVar("A", bound=npt.NDArray[Any])
 
 
 def first(state: S, n: int) -> S:
@@ -27,14 +25,6 @@ def rows(state: S, index: I64) -> S:
     """A copy of the rows `index` `[n]`."""
     copied: S = _mapped(state, lambda array: array[index])
     return copied
-
-
-def wider(array: A, width: int, fill: Any) -> A:
-    """`array` `[B, T, ...]` with room for at least `width` columns; those that are added hold `fill`."""
-    if width <= array.shape[1]:
-        return array
-    more = np.full((len(array), max(width, 2 * array.shape[1]) - array.shape[1], *array.shape[2:]), fill, array.dtype)
-    return np.concatenate([array, more], axis=1)  # type: ignore[return-value]
 
 
 def check_state(state: Any, n: int, component: object) -> None:

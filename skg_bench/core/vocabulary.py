@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.growing import Growing
-from skg_bench.core.types import Skillbooks
 
 _WORD = re.compile(r"\w+")
 
@@ -65,33 +63,6 @@ class Vocabulary:
         self._words.add(np.array([text.count(" ") + 1 for text in texts], np.int32))
         self._start.add(end + np.cumsum([len(words) for words in terms], dtype=np.int64))
         self._term.add(np.array([number[word] for word in chain.from_iterable(terms)], np.int32))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TermsOfBook:
-    """The words of messages `text` `[B]` and of the examples of their books: core.types.BookWords."""
-
-    vocabulary: Vocabulary
-    text: I32
-    books: Skillbooks
-
-    @property
-    def example(self) -> I32:
-        """Text ids of the examples, `[B, E]`: taken from the books when they are read first."""
-        return self.books.examples.text
-
-    @property
-    def size(self) -> int:
-        """Number of different terms."""
-        return self.vocabulary.size
-
-    def message(self) -> tuple[I64, I32]:
-        """Terms of the messages, flat: row, term."""
-        return self.vocabulary.of(self.text)
-
-    def examples(self, row: I64, place: I64) -> tuple[I64, I32]:
-        """Terms of the examples at places `[n]` of users `row` `[n]`, flat: which of the n, term."""
-        return self.vocabulary.of(self.example[row, place])
 
 
 def vocabulary_of(texts: Sequence[str]) -> Vocabulary:

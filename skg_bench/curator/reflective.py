@@ -15,9 +15,9 @@ from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, RETRACTED, KnownFeedback
 from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.growing import wider
 from skg_bench.core.learning_jobs import APPLIED, UNCHANGED, Jobs
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.shared.job_feedback import begins, outcomes, refusal_mask

@@ -29,8 +29,8 @@ from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.growing import wider
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.shared.shelf import shelf_of

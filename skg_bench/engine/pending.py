@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.core.batch import NO_ROWS
 from skg_bench.core.feedback import Feedback, KnownFeedback
 from skg_bench.core.grid import I32, I64
-from skg_bench.core.slots import Slots, doubled, put
+from skg_bench.core.growing import Slots, doubled, put
 
 _NEVER = np.iinfo(np.int64).max
 _CONTEXT = "context."

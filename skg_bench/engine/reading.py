@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.core.assistant import Worth
 from skg_bench.core.content import Contents
 from skg_bench.core.grid import F64, I32, U64, Bool
-from skg_bench.core.keyed import Keyed
+from skg_bench.core.growing import Keyed
 from skg_bench.core.world import Event, ReadingWorld
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from skg_bench.core.content import Contents
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F32, I16, I32, I64
-from skg_bench.core.state import wider
+from skg_bench.core.growing import wider
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Similarity
 

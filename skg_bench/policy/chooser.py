@@ -11,8 +11,8 @@ from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, FEEDBACK_KINDS, KnownFeedback
 from skg_bench.core.grid import F64, I32
+from skg_bench.core.growing import wider
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.state import wider
 
 _LEVELS = FEEDBACK_KINDS["afterwards"]
 _OK, _MISS = _LEVELS.index("ok"), _LEVELS.index("miss")

@@ -19,8 +19,8 @@ from skg_bench.core.deciding import Candidates, Decision, combine
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, WORTH, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.core.growing import wider
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.state import wider
 from skg_bench.policy.shared.distributions import best_of
 
 

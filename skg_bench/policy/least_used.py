@@ -10,8 +10,8 @@ from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32
+from skg_bench.core.growing import wider
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.state import wider
 from skg_bench.policy.shared.distributions import best_of, certain
 
 

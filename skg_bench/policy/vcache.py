@@ -40,8 +40,8 @@ from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool, snap
+from skg_bench.core.growing import wider
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.state import wider
 
 BINS = 128  # of similarity and of the threshold: steps of 1/128
 STEEPNESSES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # from hardly a threshold to a step

@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.core.content import Contents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64, U64, Bool
-from skg_bench.core.keyed import Keyed
+from skg_bench.core.growing import Keyed
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import max_dots, shortlist
 from skg_bench.core.types import Query, Shortlist, Skillbooks

@@ -22,9 +22,10 @@ from skg_bench.core.types import (
     UseHistory,
 )
 from skg_bench.core.vectors import quantise
-from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
+from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 from skg_bench.core.world import Draws
 from skg_bench.engine.vectors import SimilarityTable
+from skg_bench.skillbook.terms_of_book import TermsOfBook
 
 Which = list[int] | npt.NDArray[Any]
 NOW = 40 * 86_400 + 7 * 3600

@@ -1,4 +1,4 @@
-"""The walk over a memory: trimmed, copied, widened, and refused by name where it is no state."""
+"""The walk over a memory: trimmed, copied, and refused by name where it is no state."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.core.state import check_state, first, rows, wider
+from skg_bench.core.state import check_state, first, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +96,6 @@ def test_arrays_and_tuples_of_them_are_states_as_well() -> None:
     check_state(pair, 4, Remembering())
     assert [part.tolist() for part in first(pair, 2)] == [[0, 1], [[0, 1], [2, 3]]]
     assert [part.tolist() for part in rows(pair, np.array([3]))] == [[3], [[6, 7]]]
-
-
-@pytest.mark.parametrize("tail", [(), (2,)])
-def test_a_wider_array_keeps_what_it_holds_and_its_type(tail: tuple[int, ...]) -> None:
-    array = np.arange(2 * 3 * int(np.prod(tail)), dtype=np.int32).reshape(2, 3, *tail)
-    for width in (0, 2, 3):
-        assert wider(array, width, -1) is array
-    for width, expected in ((4, 6), (6, 6), (7, 7), (50, 50)):  # it doubles, or more where that is not enough
-        grown = wider(array, width, -1)
-        assert grown.shape == (2, expected, *tail)
-        assert grown.dtype == np.int32
-        assert np.array_equal(grown[:, :3], array)
-        assert (grown[:, 3:] == -1).all()
-        assert not np.shares_memory(grown, array)
-    assert wider(np.zeros((0, 3), np.bool_), 5, True).shape == (0, 6)
-    assert wider(np.zeros((2, 3), np.bool_), 4, True)[:, 3:].all()
 
 
 REFUSED = [

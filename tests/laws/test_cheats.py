@@ -39,13 +39,13 @@ from skg_bench.core.types import (
     UseHistory,
     WrittenTexts,
 )
-from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import Draws, Reaction
 from skg_bench.engine import cohort, execute
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers.world import AssistantUsers
+from skg_bench.skillbook.terms_of_book import TermsOfBook
 from tests.arms import changed
 from tests.curator.altered import Altered
 from tests.laws import world

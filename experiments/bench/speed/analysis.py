@@ -31,7 +31,7 @@ from skg_bench.core.grid import F32, SCALE
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import BookExamples, Query, Skillbooks, UseHistory
 from skg_bench.core.vectors import quantise
-from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
+from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine import execute as engine
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
 from skg_bench.engine.pieces import write_shards
@@ -41,6 +41,7 @@ from skg_bench.launcher.local import Local
 from skg_bench.runfolder.manifest import UNNAMED
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LOGS
+from skg_bench.skillbook.terms_of_book import TermsOfBook
 
 Row = tuple[str, str, str, str]
 EVEN = ["arms={skg: []}", "reference=skg", "simulator.messages_per_day=14", "simulator.volume_spread=0"]

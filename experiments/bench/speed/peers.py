@@ -51,13 +51,14 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I32, SCALE
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query, Router
-from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
+from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import Pinned
 from skg_bench.router.shared.index import build_index
 from skg_bench.router.shared.one_book import shared_book
 from skg_bench.router.shared.route import SharedMaxSim
 from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.terms_of_book import TermsOfBook
 
 MARK = 10.0  # times as fast as either peer
 OWN = "skg_bench, the exact router of shared skillbooks (FAISS, float16)"

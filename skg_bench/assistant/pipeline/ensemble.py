@@ -38,8 +38,8 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import NO_JOBS, Course, Jobs, joined_jobs
 from skg_bench.core.spending_checks import reporter
 from skg_bench.core.types import LearningContext, Observation, Query, TurnTruth
-from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import FALLBACK, STORED, Reaction, Supposing
+from skg_bench.skillbook.terms_of_book import TermsOfBook
 
 _DECLINED = 2  # in OFFERS
 

@@ -29,8 +29,8 @@ from skg_bench.core.types import (
     UseHistory,
     WrittenTexts,
 )
-from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import Reaction
+from skg_bench.skillbook.terms_of_book import TermsOfBook
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from skg_bench.core.feedback import RATING, WORTH
 from skg_bench.core.grid import F64, I32, I64, U64
-from skg_bench.core.slots import Slots, doubled, put
+from skg_bench.core.growing import Slots, doubled, put
 from skg_bench.core.types import TrainingRows
 
 

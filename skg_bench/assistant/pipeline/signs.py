@@ -15,8 +15,8 @@ from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, RATING, RETRACTED, KnownFeedback
 from skg_bench.core.grid import I32, I64
+from skg_bench.core.growing import wider
 from skg_bench.core.reach import NO_REACH, Reaches
-from skg_bench.core.state import wider
 
 Loop = Literal["immediate", "retrospective"]
 SignMerge = Literal["sum", "replace", "separate"]

@@ -15,8 +15,8 @@ from skg_bench.assistant.pipeline.under_way import TurnJobs, UnderWay
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.growing import wider
 from skg_bench.core.learning_jobs import Course, Jobs
-from skg_bench.core.state import wider
 from skg_bench.core.types import Query, Scorer, Skillbooks, TurnTruth
 
 

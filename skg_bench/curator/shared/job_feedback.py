@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.core.domain import Domain
 from skg_bench.core.feedback import FEEDBACK_KINDS, RATING, KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.state import wider
+from skg_bench.core.growing import wider
 
 
 @dataclass(frozen=True, slots=True)
