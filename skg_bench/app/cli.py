@@ -394,6 +394,6 @@ def replay_cases(
 
 def main() -> None:
     """Entry point of `skg-bench`."""
-    os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child takes modules from the current folder: see core.children
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child takes modules from the current folder: see core.processes
     interrupts.install_handlers()
     app()

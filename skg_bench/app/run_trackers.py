@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, get_args
 
-from skg_bench.core import children
+from skg_bench.core import processes
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
@@ -69,10 +69,10 @@ class Deliveries:
 
     def start(self, sink: Sink) -> None:
         """Begin to deliver to this sink."""
-        local, remote = children.pipe()
+        local, remote = processes.pipe()
         process = get_context("spawn").Process(target=_work, args=(sink, self._out, remote), daemon=True)
         place = sink.local(self._out)
-        with children.starting(sink.variables):  # the run is interrupted, and ends this process
+        with processes.starting(sink.variables):  # the run is interrupted, and ends this process
             process.start()
             self._running.append(_Delivery(sink, process, local, place))
         remote.close()

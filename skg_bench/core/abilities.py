@@ -4,20 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from skg_bench.core.grid import I32
-from skg_bench.core.types import Curator, Embedder, Router
+from skg_bench.core.types import Curator, Router
 from skg_bench.core.world import World
 
 S = TypeVar("S")
-
-
-@runtime_checkable
-class LeavesOut(Embedder, Protocol):
-    """An embedder that gives no vectors of their own to messages of the world that nobody says in the run."""
-
-    @property
-    def unsaid(self) -> frozenset[str]:
-        """Texts of these messages: who writes one of them writes a new text."""
-        ...
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from io import BufferedRandom
 from pathlib import Path
 
-from skg_bench.core.process import Owner, alive, this_process
+from skg_bench.core.processes import Owner, alive, this_process
 
 PRIVATE_MODE, PUBLIC_MODE = 0o600, 0o666  # of files that hold messages, and of files for others, as a page of CI
 _HOUR = 3600.0  # seconds without a write after which another machine's temporary counts as left behind

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from skg_bench.core.abilities import LeavesOut
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64, U64
@@ -35,6 +35,16 @@ class WrittenBefore:
     place: I32 | None  # of the texts behind the messages: place in `vectors`, -1: none; None: none is an example
     vectors: I16 | None  # [n, D]
     words: int  # texts whose words are in the vocabulary
+
+
+@runtime_checkable
+class LeavesOut(Embedder, Protocol):
+    """An embedder that gives no vectors of their own to messages of the world that nobody says in the run."""
+
+    @property
+    def unsaid(self) -> frozenset[str]:
+        """Texts of these messages: who writes one of them writes a new text."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
-from skg_bench.core import children
+from skg_bench.core import processes
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.foreign import open_file
 from skg_bench.core.launching import Result, Task, Tick, WorkerJob
@@ -40,7 +40,7 @@ _UNDER_WAY = 12.0  # seconds that they have once a budget is spent; a prompt may
 
 @dataclass(frozen=True)
 class Local:
-    """Processes of this machine, which start clean (core.children); with one worker, this process."""
+    """Processes of this machine, which start clean (core.processes); with one worker, this process."""
 
     variables: Sequence[str] = ()  # of the environment, which workers see beside those that each child does
     reaches: ClassVar[Reaches] = {"variables": Reach(("environment",), harmless=([],))}
@@ -196,10 +196,10 @@ class _Crew(Generic[Result]):
                     worker.pipe.send((worker.task, self.tasks[worker.task]))
 
     def _start(self) -> None:
-        here, remote = children.pipe()
+        here, remote = processes.pipe()
         given = (os.getpid(), remote, self.job, self.steps)
         process = get_context("spawn").Process(target=_serve, args=given, daemon=True)
-        with children.starting(self.variables, **_ONE_THREAD):
+        with processes.starting(self.variables, **_ONE_THREAD):
             process.start()
             self.workers.append(_Worker(process, here, time.monotonic() + _START))
         remote.close()  # the end of the worker is then the end of the pipe

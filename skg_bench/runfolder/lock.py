@@ -23,7 +23,7 @@ from typing import Any
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import open_file
-from skg_bench.core.process import Owner, alive, this_process
+from skg_bench.core.processes import Owner, alive, this_process
 
 _BEAT = 10.0  # seconds between touches
 _LEFT = 120.0  # seconds without a touch after which a process that cannot be looked up counts as gone

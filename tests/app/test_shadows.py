@@ -115,7 +115,7 @@ def test_each_command_is_tried() -> None:
 
 def test_only_one_module_starts_processes() -> None:
     """All others go through it, so that what they start is clean."""
-    starters = {"core/children.py", "launcher/local.py", "app/run_trackers.py"}  # those two by `children.starting`
+    starters = {"core/processes.py", "launcher/local.py", "app/run_trackers.py"}  # those two by `processes.starting`
     starters |= {
         "assistant/endpoint/served_system.py",
         "assistant/endpoint/supervisor.py",
@@ -126,5 +126,5 @@ def test_only_one_module_starts_processes() -> None:
             word in text for word in (".Process(", "Popen(", "os.fork(", "ProcessPoolExecutor", "posix_spawn")
         )
         assert not started or name in starters, name
-        if started and name != "core/children.py":
-            assert text.count(".Process(") == text.count("children.starting("), name
+        if started and name != "core/processes.py":
+            assert text.count(".Process(") == text.count("processes.starting("), name

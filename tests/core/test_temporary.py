@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core import process as module
-from skg_bench.core.process import this_process
+from skg_bench.core import processes as module
+from skg_bench.core.processes import this_process
 from skg_bench.core.temporary import PUBLIC_MODE, replace_whole, sweep, temporary, write_private
 from tests.processes import needs_proc
 from tests.runfolder.locks import aged, begin

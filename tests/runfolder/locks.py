@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core.process import Owner, this_process
+from skg_bench.core.processes import Owner, this_process
 from skg_bench.runfolder.lock import Locked, held
 
 ROOT = Path(__file__).resolve().parents[2]

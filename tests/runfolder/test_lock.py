@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.process import this_process
+from skg_bench.core.processes import this_process
 from skg_bench.runfolder import lock as module
 from skg_bench.runfolder.lock import held
 from tests.processes import needs_proc

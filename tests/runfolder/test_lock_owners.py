@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core import process as process_module
-from skg_bench.core.process import this_process
+from skg_bench.core import processes as process_module
+from skg_bench.core.processes import this_process
 from skg_bench.runfolder import lock as module
 from skg_bench.runfolder.lock import held, worked_on
 from tests.processes import needs_proc

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skg_bench.app.experiment_report import Table
-from skg_bench.core.process import this_process
+from skg_bench.core.processes import this_process
 
 End = Literal["survived", "refused", "other bytes", "wordless", "hung", "lost"]
 ENDS: tuple[End, ...] = ("survived", "refused", "other bytes", "wordless", "hung", "lost")  # the worst one last

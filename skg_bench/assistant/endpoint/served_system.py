@@ -15,9 +15,9 @@ from tempfile import mkdtemp
 from skg_bench.asking.http_client import BrokenExchangeError, LocalClient
 from skg_bench.asking.http_server import LOOPBACK
 from skg_bench.assistant.endpoint import supervisor
-from skg_bench.core.children import SAFE, environment
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import open_file
+from skg_bench.core.processes import SAFE, environment
 from skg_bench.core.temporary import write_private
 
 _OUTPUT = "output.txt"

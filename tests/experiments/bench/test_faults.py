@@ -32,7 +32,7 @@ from experiments.bench.faults.reader import Reader
 from skg_bench.app.compose import compose
 from skg_bench.app.experiments import ONE_THREAD
 from skg_bench.core.errors import UsageError
-from skg_bench.core.process import this_process
+from skg_bench.core.processes import this_process
 from tests.app.test_cli import call, process, refused
 from tests.processes import await_end, needs_proc
 

@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core import children
+from skg_bench.core import processes
 
 
 def test_a_child_sees_named_variables_only(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "PYTHONPATH", "PYTHONSTARTUP", "MY_KEY", "OPIK_API_KEY", "XX_A"):
         monkeypatch.setenv(name, "canary")
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
-    alone = children.environment()
+    alone = processes.environment()
     assert "canary" not in alone.values()
     assert alone["PATH"] == os.environ["PATH"]
     assert (alone["OPENBLAS_CORETYPE"], alone["PYTHONSAFEPATH"]) == ("Haswell", "1")
-    told = children.environment(["MY_KEY", "OPIK_"])
+    told = processes.environment(["MY_KEY", "OPIK_"])
     assert told.keys() - alone.keys() == {"MY_KEY", "OPIK_API_KEY"}
 
 
 def test_no_variable_of_each_child_is_a_secret() -> None:
-    assert not [name for name in children.NAMED if any(word in name for word in ("_KEY", "_TOKEN", "SECRET", "PASS"))]
+    assert not [name for name in processes.NAMED if any(word in name for word in ("_KEY", "_TOKEN", "SECRET", "PASS"))]
 
 
 def test_the_current_folder_is_last_where_a_child_looks_for_modules_and_never_unnamed(
@@ -33,7 +33,7 @@ def test_the_current_folder_is_last_where_a_child_looks_for_modules_and_never_un
     (tmp_path / "link").symlink_to(here)
     monkeypatch.chdir(here)
     monkeypatch.setattr(sys, "path", ["", str(tmp_path / "link"), str(other)])
-    with children.starting():
+    with processes.starting():
         assert sys.path == [str(other), str(tmp_path / "link")]
     assert sys.path == ["", str(tmp_path / "link"), str(other)]
 
@@ -41,7 +41,7 @@ def test_the_current_folder_is_last_where_a_child_looks_for_modules_and_never_un
 def test_what_a_start_changes_is_put_back_also_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "canary")
     before, words = dict(os.environ), sys.argv
-    with pytest.raises(OSError, match="no process"), children.starting(OMP_NUM_THREADS="7"):  # noqa: PT012
+    with pytest.raises(OSError, match="no process"), processes.starting(OMP_NUM_THREADS="7"):  # noqa: PT012
         assert "MY_KEY" not in os.environ
         assert os.environ["OMP_NUM_THREADS"] == "7"
         assert sys.argv == words[:1]
