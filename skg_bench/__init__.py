@@ -17,7 +17,7 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:  # so it is while Python 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from skg_bench.core.version import VERSION
+from skg_bench.core.package import VERSION
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison as Comparison

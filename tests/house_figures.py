@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from skg_bench.core.version import VERSION
+from skg_bench.core.package import VERSION
 from tests.imports import ROOT, imports, trees
 
 PAGE = Path("docs") / "architecture.md"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from skg_bench.core.domain import Domain
-from skg_bench.core.version import VERSION
+from skg_bench.core.package import VERSION
 from skg_bench.runfolder.telling import telling_of
 from skg_bench.simulator.advice.outcome import advice
 from tests.house_figures import CHANGELOG, PAGE, classes, fields, figures, optional, released, risen

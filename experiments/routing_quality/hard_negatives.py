@@ -11,7 +11,7 @@ import yaml
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I16, I32
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query, Router, Shortlist
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of

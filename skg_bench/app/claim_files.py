@@ -26,7 +26,7 @@ from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.paths import CHECKOUT, EXPERIMENTS
+from skg_bench.core.package import CHECKOUT, EXPERIMENTS
 from skg_bench.core.shapes import shaped
 from skg_bench.runfolder.run import Run
 

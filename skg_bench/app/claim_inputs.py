@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skg_bench.analysis.comparison.findings import FindingsFile, FindingSource, files
 from skg_bench.core.foreign import bytes_of, text_of
-from skg_bench.core.paths import CONF, DATA, EXPERIMENTS, experiment_module
+from skg_bench.core.package import CONF, DATA, EXPERIMENTS, experiment_module
 
 _WITHIN = ("experiments", "skg_bench.analysis.comparison", "skg_bench.analysis.counts", "skg_bench.analysis.statistics",
            "skg_bench.analysis.summary", "skg_bench.study")  # fmt: skip

@@ -11,7 +11,7 @@ from skg_bench.app.claim_inputs import by_id, refusals
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 
 FORMATS = ("table", "markdown", "json")
 CLAIM_HEADINGS = ("id", "claimed", "measured", "verdict", "carried by")

@@ -11,7 +11,7 @@ from skg_bench.app.plain_errors import plain_errors
 from skg_bench.app.probe_arguments import probe_command
 from skg_bench.app.skillbook.cli import Trust, skillbook
 from skg_bench.core.errors import UsageError
-from skg_bench.core.version import VERSION
+from skg_bench.core.package import VERSION
 
 app = typer.Typer(
     help="Does an assistant get better because it learns? Simulate users, compare arms, read the page.",

@@ -24,7 +24,7 @@ from skg_bench.app.progress import console, working
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import text_of
-from skg_bench.core.paths import EXPERIMENTS, experiment_module
+from skg_bench.core.package import EXPERIMENTS, experiment_module
 from skg_bench.runfolder.run import Run
 
 OneRun = Annotated[Run, typer.Argument(parser=Run, metavar="RUN", help="A run directory.")]

@@ -8,7 +8,7 @@ from skg_bench.app.run_identity import package_state
 from skg_bench.assistant.python import Python
 from skg_bench.assistant.python.source import ClassSource
 from skg_bench.core.arms import Arm
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 
 
 def outside_digests(arms: Sequence[Arm]) -> Mapping[str, str]:

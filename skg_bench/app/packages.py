@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CONF, PACKAGE
+from skg_bench.core.package import CONF, PACKAGE
 
 ENTRY_POINTS = "skg_bench.components"
 

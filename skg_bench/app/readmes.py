@@ -22,7 +22,7 @@ import yaml
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.paths import CHECKOUT
+from skg_bench.core.package import CHECKOUT
 
 TEMPLATES = "experiments/sentences.yaml"
 _PLACE = re.compile(r"\{([^{}]+)\}")

@@ -14,9 +14,9 @@ from typing import Any
 
 from skg_bench.app.packages import Package, packages
 from skg_bench.core.foreign import bytes_of
+from skg_bench.core.package import VERSION
 from skg_bench.core.reach import NamesBeside
 from skg_bench.core.temporary import replace_whole
-from skg_bench.core.version import VERSION
 from skg_bench.runfolder.manifest import counted_of, identity_of
 from skg_bench.runfolder.run import flat
 

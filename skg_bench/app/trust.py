@@ -16,7 +16,7 @@ import typer
 
 from skg_bench.app.targets import class_of, described_components, parameters
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import named_books
+from skg_bench.core.package import named_books
 from skg_bench.core.reach import Confined, Reach, ReachKind
 from skg_bench.core.text import printable, revealed
 

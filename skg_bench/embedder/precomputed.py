@@ -17,7 +17,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import array_of, raw_bytes
 from skg_bench.core.grid import I16, U64
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.text import text_hash
 from skg_bench.embedder.cache import TextProgress

@@ -24,7 +24,7 @@ from skg_bench.app.api import run as simulate
 from skg_bench.app.claim_inputs import analysis, refusal, surroundings
 from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import DATA, EXPERIMENTS
+from skg_bench.core.package import DATA, EXPERIMENTS
 from skg_bench.study.guardian import drawing
 
 ROOT = DATA.parent

@@ -15,7 +15,7 @@ from skg_bench.analysis.comparison.claims import HELD, Line, claims
 from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.app.claim_tables import claim_details, claim_rows
 from skg_bench.app.cli import app
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 
 
 def said(*words: str) -> str:

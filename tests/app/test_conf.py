@@ -14,7 +14,7 @@ from skg_bench.app.root_checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAM
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.core.arms import Arm
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.engine.plan import Plan
 
 COMPONENTS = [

@@ -15,7 +15,7 @@ from skg_bench.analysis.report import picture
 from skg_bench.app import progress
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from tests.app.test_cli import call
 
 TITLE, CLEAR, C1 = "\x1b]0;owned\x07", "\x1b[2J", "\x9b2J\x85"

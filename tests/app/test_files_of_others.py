@@ -18,7 +18,7 @@ from tests.app.test_cli import call, refused
 from tests.runs import changed as rewritten
 
 CASE = Path(__file__).resolve().parents[1] / "regressions" / "low_threshold.json"
-FIND, WRITE = "skg_bench.core.paths._find", "skg_bench.analysis.summary.replace_text"
+FIND, WRITE = "skg_bench.core.package._find", "skg_bench.analysis.summary.replace_text"
 
 
 @pytest.fixture

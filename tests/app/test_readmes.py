@@ -9,7 +9,7 @@ import pytest
 
 from skg_bench.app.readmes import cell, figure, fill_readmes, stale, templates
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CHECKOUT
+from skg_bench.core.package import CHECKOUT
 
 REPORT = """# Trial
 

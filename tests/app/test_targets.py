@@ -17,7 +17,7 @@ from skg_bench.app.packages import groups
 from skg_bench.app.targets import Chain, named_by_yaml
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from tests.app.lab import declare, forget, write
 
 SEAMS = (
@@ -190,7 +190,7 @@ def places(seam: str) -> dict[tuple[str, ...], set[str]]:
 def test_of_all_callables_a_seam_takes_the_classes_that_its_yamls_name_at_each_place() -> None:
     offered = callables() | {"os.system", "builtins.eval", "first_parts.things.subprocess.run", "", "skg_bench"}
     assert len(offered) > 3000
-    assert {"skg_bench.core.paths._find", "skg_bench.analysis.summary.replace_text"} <= offered
+    assert {"skg_bench.core.package._find", "skg_bench.analysis.summary.replace_text"} <= offered
     assert {"first_parts.things._Private.make", "second_parts.partial", "first_parts.things.Path"} <= offered
     tried = {(seam, *path): accepted for seam in SEAMS for path, accepted in places(seam).items()}
     assert all(tried[path] == inside for path, inside in INSIDE.items())

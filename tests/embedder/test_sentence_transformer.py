@@ -16,7 +16,7 @@ import yaml
 from skg_bench.app.building import build
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.embedder import packaged, sentence_transformer
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.sentence_transformer import SentenceTransformer

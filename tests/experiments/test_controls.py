@@ -22,7 +22,7 @@ from experiments.controls.analysis import (
 )
 from skg_bench.app.api import run as simulate
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.runfolder.run import Run
 
 FORK = 20

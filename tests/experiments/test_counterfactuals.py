@@ -14,7 +14,7 @@ from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from tests.runs import save

@@ -17,7 +17,7 @@ from experiments.guardian_arc import measure
 from experiments.seeds import analysis as seeds
 from experiments.seeds.measure import BOOKS
 from skg_bench.app.experiment_report import Table
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.study.guardian import study
 from skg_bench.study.guardian.lives import Draw
 

@@ -16,7 +16,7 @@ from experiments.two_loops.measure import decisions, measure, utility
 from experiments.two_loops.tables import mapped, users_needed
 from skg_bench.app.experiment_report import Table
 from skg_bench.assistant.pipeline.components import components
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.simulator.advice.levels import ACCEPTED, OUTCOMES, OVERRIDDEN, REGRET_IT, SATISFACTIONS, WAIT, WORTH_IT
 from skg_bench.study.guardian.drawing import Drawn, DrawRequest
 from skg_bench.study.guardian.lives import Draw, Life, Lives, paired_lives

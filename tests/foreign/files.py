@@ -32,7 +32,7 @@ from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import frames, recording
 from skg_bench.assistant.pipeline.pretraining import load_scorer, save_scorer
 from skg_bench.core.foreign import json_of, text_of
-from skg_bench.core.paths import CONF, DATA
+from skg_bench.core.package import CONF, DATA
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers import corpus
 from skg_bench.simulator.logs import clinc150

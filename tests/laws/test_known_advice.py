@@ -14,7 +14,7 @@ from scipy import stats
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
 from skg_bench.runfolder import schema

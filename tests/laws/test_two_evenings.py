@@ -14,7 +14,7 @@ from skg_bench.app.launch import prepare
 from skg_bench.asking.asking import Completion, Prompt
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.grid import I32
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.core.world import Events
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.guardian import Guardian

@@ -10,7 +10,7 @@ import yaml
 
 from skg_bench.core.feedback import RATING
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.core.world import Draws, Event, Events, Ledger, Supposing, Truth
 from skg_bench.simulator.answers.judging import Users
 from skg_bench.simulator.answers.reactions import Reactions

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from skg_bench.core.paths import EXPERIMENTS
+from skg_bench.core.package import EXPERIMENTS
 
 _POLL = 0.003  # s
 _REMARK = re.compile(r"\bagain\b|\btaken over\b|\btorn\b|\btakes over\b")

@@ -21,7 +21,7 @@ import yaml
 from skg_bench.analysis.comparison.findings import Finding, files
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 
 CLAIM_KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
 HELD = ("built so", "built in the compatibility modes", "configured")

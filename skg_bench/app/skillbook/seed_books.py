@@ -9,7 +9,7 @@ from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import named_books
+from skg_bench.core.package import named_books
 from skg_bench.skillbook.conversion import from_ace
 
 _MOST = 10_000  # ratings of all skills together: each is an operation of every user

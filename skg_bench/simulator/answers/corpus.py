@@ -19,7 +19,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import LONGEST_TEXT, text_of
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.simulator.yaml_files import yaml_of
 
 STABLE, SLOT, STALE = 0, 1, 2  # how long an answer holds: for ever; for its slot values; for its time to live

@@ -11,7 +11,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.simulator.yaml_files import yaml_of
 
 KnownBy = Literal["world", "user", "device", "nobody"]

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import LONGEST_TEXT, bytes_of, json_of, plain
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.simulator.answers.corpus import Corpus
 from skg_bench.simulator.answers.intent_table import dealt, read_table

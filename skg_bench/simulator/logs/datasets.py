@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of, text_of
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.skillbook.library.strategy_files import CONTENTS_FILE, KINDS_FILE, read_contents, read_kinds
 from skg_bench.skillbook.library.trigger_files import TRIGGERS, TriggerParts, named_context, read_parts, trigger_rows
 from skg_bench.skillbook.word_cosines import WordCosines

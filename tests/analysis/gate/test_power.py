@@ -10,7 +10,7 @@ from experiments.gate_power.builds import MEANS, TAILS, Few, Jittered, Pool, bui
 from skg_bench.analysis.gate.judge import GateState
 from skg_bench.analysis.gate.panel import Panel
 from skg_bench.core.grid import SCALE
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.embedder.precomputed import Precomputed
 
 SIZE = ("users=40", "weeks=4", "seed=1")

@@ -16,7 +16,7 @@ from skg_bench.app.launch import prepare
 from skg_bench.app.skillbook import rebuilt, seed_books
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.seeding import SeedBook
-from skg_bench.core import paths
+from skg_bench.core import package
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
@@ -145,7 +145,7 @@ def test_what_a_file_says_is_part_of_what_a_run_is(tmp_path: Path) -> None:
 def test_names_stand_for_the_guardians_books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "guardian").mkdir()
     (tmp_path / "guardian" / "novice.v2.json").write_bytes(ROOKIE.read_bytes())
-    monkeypatch.setattr(paths, "DATA", tmp_path)
+    monkeypatch.setattr(package, "DATA", tmp_path)
     assert seed_books.seed_book("novice") == seed_books.seed_book(str(ROOKIE))
     with pytest.raises(UsageError, match=r"seeds=expert is no file; valid are novice, or the file of a skillbook"):
         seed_books.seed_book("expert")

@@ -10,7 +10,7 @@ import yaml
 from skg_bench.core.content import Content
 from skg_bench.core.draws import key
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.core.world import FALLBACK, PROMPTED, Draws, Response, Served, SkillsSaid
 from skg_bench.engine.step import draws_of
 from skg_bench.simulator.advice.guardian import Guardian

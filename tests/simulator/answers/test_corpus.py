@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from skg_bench.core.grid import F64, I32
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.simulator.answers import corpus as corpora
 
 CORPUS = corpora.load_corpus()

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.simulator.answers.world import AssistantUsers
 from tests.core import samples
 from tests.simulator.users import rated

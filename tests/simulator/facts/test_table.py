@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from tests.app.test_cli import call
 from tests.simulator.facts.fact_runs import world
 

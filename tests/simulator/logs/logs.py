@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 
 from skg_bench.core.grid import I64
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.core.world import FALLBACK, UNREAD, Served
 from skg_bench.simulator.logs.recorded import Readers, Recorded
 from tests.core import samples

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from skg_bench.core.paths import CONF
+from skg_bench.core.package import CONF
 from skg_bench.simulator.logs.labelled import Labelled
 
 INTENTS = {

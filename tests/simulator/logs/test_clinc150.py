@@ -12,7 +12,7 @@ import yaml
 
 from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CONF, DATA
+from skg_bench.core.package import CONF, DATA
 from skg_bench.simulator.answers.corpus import ACT, ANSWER, LOOK_UP, SLOT, STABLE, STALE
 from skg_bench.simulator.answers.world import AssistantUsers
 from skg_bench.simulator.logs.clinc150 import Clinc150, Split

@@ -10,7 +10,7 @@ import pytest
 
 from experiments.guardian.reader import LEAST, accuracy, analyse, left_out, paraphrased
 from skg_bench.core.content import Content
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.skillbook.ace import codec
 from skg_bench.skillbook.ace.book import Era
 from skg_bench.skillbook.conversion import from_ace

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import DATA
+from skg_bench.core.package import DATA
 from skg_bench.skillbook.library.strategies import strategies
 
 HOME, TABLE = DATA / "guardian", strategies()

@@ -1,7 +1,11 @@
-"""Places of the project's own configuration and data: beside the package in a checkout, inside it in a wheel."""
+"""The package itself: its version, and places of its configuration and data.
+
+They lie beside the package in a checkout, inside it in a wheel.
+"""
 
 from pathlib import Path
 
+VERSION = "0.2.0"
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
