@@ -60,7 +60,7 @@ DEFECTS = (
            "engine/test_logbook.py::test_each_row_of_feedback_of_a_turn_is_in_the_log"),
     Defect("similarity is not rounded to the grid", "core/grid.py", "return snap(share, out=share)", "return share",
            "core/test_grid.py router/test_routers.py"),
-    Defect("vectors are cut, not rounded", "core/vectors.py", "np.rint(rows / norm[:, None] * SCALE)",
+    Defect("vectors are cut, not rounded", "core/embedding_grid.py", "np.rint(rows / norm[:, None] * SCALE)",
            "np.trunc(rows / norm[:, None] * SCALE)", "core/test_grid.py"),
     Defect("archived skills are routed to", "core/shortlist.py", "best[~allowed] = BELOW_ALL",
            "best[~allowed] = best[~allowed]", "router/test_routers.py core/test_shortlist.py"),

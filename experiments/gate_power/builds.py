@@ -14,9 +14,9 @@ from skg_bench.analysis.gate.panel import Panel, panel, ratios
 from skg_bench.analysis.gate.rules import RULES, WORST, Rule, blocking
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.grid import F64, I16, I64, SCALE
 from skg_bench.core.types import Embedder
-from skg_bench.core.vectors import quantise
 from skg_bench.study.replications import generator
 
 ARM = "gated"

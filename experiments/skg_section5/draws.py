@@ -28,10 +28,10 @@ from skg_bench.app.run_identity import described
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.arms import Arm
+from skg_bench.core.embedding_grid import check
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.types import Similarity
-from skg_bench.core.vectors import check
 from skg_bench.core.world import Events, World
 from skg_bench.engine.cohort import Cohort, Rollout, Setting
 from skg_bench.engine.vectors import open_table, write_table

@@ -15,12 +15,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from skg_bench.core.content import Content, Contents
+from skg_bench.core.embedding_grid import check
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64, U64
 from skg_bench.core.growing import Growing
 from skg_bench.core.text import text_hash
 from skg_bench.core.types import Embedder
-from skg_bench.core.vectors import check
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 
 Shows = Callable[[Sequence[str]], Sequence[str]]

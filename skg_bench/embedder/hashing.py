@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skg_bench.core.draws import fold, key
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, U64
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.text import text_hash
-from skg_bench.core.vectors import quantise
 from skg_bench.embedder.cache import TextProgress
 
 _LETTERS = 3  # of a part of a word

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.grid import F32, I16
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.vectors import quantise
 from skg_bench.embedder import cache, minilm_graph, packaged
 from skg_bench.embedder.cache import TextProgress
 from skg_bench.embedder.lengths import batches

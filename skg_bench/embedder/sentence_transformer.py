@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.grid import I16, I64
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
-from skg_bench.core.vectors import quantise
 from skg_bench.embedder import cache, packaged
 from skg_bench.embedder.cache import TextProgress
 from skg_bench.embedder.lengths import batches

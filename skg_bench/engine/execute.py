@@ -16,11 +16,11 @@ import numpy as np
 
 from skg_bench.asking.asking import placed
 from skg_bench.core import temporary
+from skg_bench.core.embedding_grid import check
 from skg_bench.core.grid import I16, I32, Bool
 from skg_bench.core.launching import Launcher, Tick
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Similarity
-from skg_bench.core.vectors import check
 from skg_bench.engine import pieces
 from skg_bench.engine.checkpoint import Keeper
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort

@@ -7,8 +7,8 @@ from math import log
 
 import numpy as np
 
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.grid import F64, cosine, snap
-from skg_bench.core.vectors import quantise
 
 _WORD = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|s|e|ly)$")

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.core.batch import lineage
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.grid import I16, I32
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import (
@@ -21,7 +22,6 @@ from skg_bench.core.types import (
     TurnTruth,
     UseHistory,
 )
-from skg_bench.core.vectors import quantise
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 from skg_bench.core.world import Draws
 from skg_bench.engine.vectors import SimilarityTable

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE, UNIT, cosine, sigmoid, snap
-from skg_bench.core.vectors import quantise
 
 logits = st.floats(-1e6, 1e6)
 

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import pytest
 import yaml
 
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, SCALE
 from skg_bench.core.package import CONF, DATA
-from skg_bench.core.vectors import quantise
 from skg_bench.embedder.precomputed import Precomputed, save_vectors
 from skg_bench.simulator.answers import corpus as corpora
 from skg_bench.skillbook.library.strategies import strategies

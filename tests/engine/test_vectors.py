@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.core.embedding_grid import check
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
 from skg_bench.core.texts import Embedding, Texts
-from skg_bench.core.vectors import check
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable, WithWritten, open_table, write_table
 from tests.core import samples

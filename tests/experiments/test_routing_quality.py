@@ -19,8 +19,8 @@ from experiments.routing_quality.corpora import Corpus, held_back, without_label
 from experiments.routing_quality.measure import Scored, best_threshold, bootstrap, figures, interval
 from experiments.routing_quality.recipe import Messages, fit
 from skg_bench.app.experiment_report import Table
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
-from skg_bench.core.vectors import quantise
 from skg_bench.embedder.precomputed import save_vectors
 from skg_bench.router.exact import Exact
 from skg_bench.router.maxsim import MaxSim

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT
 from skg_bench.core.types import Shortlist
-from skg_bench.core.vectors import quantise
 from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.router.centroid import Centroid
 from skg_bench.router.maxsim import MaxSim

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I16, I32, Bool
-from skg_bench.core.vectors import quantise
 from skg_bench.engine.vectors import Pinned, Rows
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.shared.index import Index, IndexKind, build_index, load_index

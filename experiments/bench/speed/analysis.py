@@ -27,10 +27,10 @@ from skg_bench.assistant.pipeline.decision import Memory, choose_skills
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.draws import Purpose, draw, key
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.grid import F32, SCALE
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import BookExamples, Query, Skillbooks, UseHistory
-from skg_bench.core.vectors import quantise
 from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine import execute as engine
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort

@@ -16,8 +16,8 @@ import typer
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.draws import Purpose, draw, key
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.grid import I16
-from skg_bench.core.vectors import quantise
 from skg_bench.embedder import cache, minilm, packaged, sentence_transformer
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.simulator.answers.corpus import load_corpus

@@ -17,8 +17,8 @@ import typer
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.draws import Purpose, fold, key
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.grid import F32, I16, I32
-from skg_bench.core.vectors import quantise
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.router.shared.index import Index, IndexKind, build_index
 from skg_bench.simulator.answers.corpus import load_corpus

@@ -110,7 +110,7 @@ def build_index(
         )
     if not np.issubdtype(vectors.dtype, np.int16):
         raise UsageError(
-            f"vectors are {vectors.dtype}; an index takes int16 on the grid, as `core.vectors.quantise` gives"
+            f"vectors are {vectors.dtype}; an index takes int16 on the grid, as `core.embedding_grid.quantise` gives"
         )
     e, d = vectors.shape
     if lists is None:

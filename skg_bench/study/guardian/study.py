@@ -22,6 +22,7 @@ from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
+from skg_bench.core.embedding_grid import check
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.foreign import bytes_of
@@ -30,7 +31,6 @@ from skg_bench.core.launching import Launcher
 from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Embedder, Similarity
-from skg_bench.core.vectors import check
 from skg_bench.curator.reflective import Reflective
 from skg_bench.engine.cohort import Cohort, Rollout, Setting, cohort_of
 from skg_bench.engine.ensembles import stacks

@@ -11,11 +11,11 @@ import pytest
 
 from experiments.bench.speed import peers
 from experiments.bench.speed.peer_routers import Encoder, GPTCache, SemanticRouter, cached, gptcache
+from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.shortlist import max_dots
 from skg_bench.core.types import Query, Skillbooks
-from skg_bench.core.vectors import quantise
 from skg_bench.engine.vectors import Rows
 from tests.core import samples
 

@@ -34,5 +34,5 @@ def check(vectors: I16, n_texts: int) -> None:
     if (off := np.flatnonzero(np.abs(length - SCALE) > 1.0 + 0.5 * np.sqrt(vectors.shape[1]))).size:
         raise UsageError(
             f"{off.size} of {n_texts} vectors are off the grid: row {off[0]} has length {length[off[0]]:.0f}, valid is "
-            f"rint({SCALE:.0f} x) of unit vectors x; `core.vectors.quantise` makes them"
+            f"rint({SCALE:.0f} x) of unit vectors x; `core.embedding_grid.quantise` makes them"
         )
