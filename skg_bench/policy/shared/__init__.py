@@ -1,1 +1,1 @@
-"""What several policies use: `distributions` over the fallback and a shortlist."""
+"""Functions of several policies: `distributions` over the fallback and a shortlist."""

@@ -1,1 +1,1 @@
-"""What several rerankers use: `feature_check` refuses features that are no numbers."""
+"""Functions of several rerankers: `feature_check` refuses features that are no numbers."""

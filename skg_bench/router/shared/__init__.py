@@ -1,1 +1,1 @@
-"""What several routers use: `neighbourhood` of a message; an `index` and a `route` over `one_book` that many share."""
+"""Functions of several routers: `neighbourhood` of a message; `index`, `route` of `one_book` that many share."""
