@@ -24,6 +24,7 @@ from skg_bench.core.errors import UsageError
 
 Config = dict[str, Any]
 _TREES = 64  # that a composer keeps, of about a megabyte each
+_OF_ROOT = ("arms", "contrasts")  # a third of a tree, which no arm reads: each arm is a changed copy of it
 _OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
 _WITH = (
     "_with_"  # in an option or an experiment: what is chosen at other groups along with it, unless something else is
@@ -60,7 +61,7 @@ class Composer:
         values = [deepened(override, raw) for override in overrides if not override.choice and not override.inner]
         for override in values:
             check_keys(override, raw)
-        root = _resolved(_with(tree, values))
+        root = _resolved(_with(tree.copy(), values))
         check_root(root)
         return _named_as_chosen(root, overrides)
 
@@ -70,12 +71,20 @@ class Composer:
         for name, texts in arm_overrides.items():
             for override in texts:
                 check_arm_key(override, f"arm {name!r}: ")
-        tree = self._root_tree(overrides)
+        whole = self._root_tree(overrides)
+        tree = whole.copy()
+        with open_dict(tree):
+            for key in _OF_ROOT:
+                tree.pop(key, None)
         nodes = self._nodes([override for texts in arm_overrides.values() for override in texts if override.choice])
         inner = [override for override in overrides if override.inner]
         arms, without = {}, dict[str, list[str]]()
         for name, texts in arm_overrides.items():
-            arm = _choosing(tree, [override for override in texts if override.choice], nodes)
+            arm = tree.copy()
+            with open_dict(arm):
+                for override in texts:
+                    if override.choice:
+                        arm[override.path] = nodes[override.path][override.value]
             for override in inner:  # one at a time: the place of one may lie in what another one chose
                 if has(_raw(arm), override.path):
                     arm = self._with_inner(arm, [override], f"arm {name!r}: ")
@@ -83,7 +92,7 @@ class Composer:
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)
-        before = _raw(tree)["arms"]
+        before = _raw(whole)["arms"]
         changed = [name for name, texts in root["arms"].items() if before.get(name) != texts]
         return Composed(root, arms, without, overrides, changed)
 
@@ -211,7 +220,7 @@ def _composer(_files: tuple[tuple[str, int, int], ...]) -> Composer:
 def _arm(
     tree: DictConfig, overrides: Sequence[Override], arm_overrides: Sequence[Override], where: str
 ) -> tuple[Config, list[str]]:
-    """One arm, resolved, and the overrides of the root that do not concern it.
+    """One arm, resolved, and the overrides of the root that do not concern it; its tree is changed.
 
     A value of the root under a component that the arm replaces counts where the arm's own component has that key, or
     wraps a component that has it: `policy.threshold=0.4` does not concern an arm whose policy has no threshold.
@@ -222,7 +231,7 @@ def _arm(
         check_keys(override, raw, where)
     replaced = {override.path for override in arm_overrides if override.choice}
     values, without = [], []
-    of_root = (o for o in overrides if not (o.choice or o.inner or o.head == "arms"))  # no arm reads the table of arms
+    of_root = (o for o in overrides if not (o.choice or o.inner or o.head in _OF_ROOT))
     for override in (deepened(o, raw) for o in of_root):
         wrapped = replace(override, path=f"{override.head}.{override.path}")
         if override.head not in replaced or has(raw, override.path):
@@ -243,21 +252,8 @@ def _search_path() -> list[str]:
     return [f"hydra.searchpath=[{','.join(folders)}]"] if folders else []
 
 
-def _choosing(tree: DictConfig, choices: Sequence[Override], nodes: DictConfig) -> DictConfig:
-    """The tree with the options that an arm chooses; itself, as copies are slow, if that is none."""
-    if not choices:
-        return tree
-    changed = tree.copy()
-    with open_dict(changed):
-        for override in choices:
-            changed[override.path] = nodes[override.path][override.value]
-    return changed
-
-
-def _with(tree: DictConfig, values: Sequence[Override]) -> DictConfig:
-    if not values:
-        return tree
-    config = tree.copy()
+def _with(config: DictConfig, values: Sequence[Override]) -> DictConfig:
+    """Sets values on a configuration, which is changed."""
     with _plain_errors(""), open_dict(config):
         for override in values:
             if override.delete:

@@ -4,12 +4,14 @@ Runnable (`python -m tests.laws.world OUT USERS COHORT WORKERS [table] [summary]
 the environment of a process, or kill it; `summary` writes that of some arms beside it.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from shutil import copytree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -144,6 +146,15 @@ def manifest(out: Path, users: int, arms: tuple[str, ...] = ALL) -> None:
     save(out, known)
 
 
+def summed(ran: Run, users: int) -> Run:
+    """A folder beside a run that has the logs of those of its arms whose tables tests compare."""
+    out = ran.path.with_name("summed")
+    manifest(out, users, SUMMED)
+    for log in LOGS:
+        copytree(ran.path / log, out / log, copy_function=os.link)
+    return Run(out)
+
+
 def rows(source: Run, log: LogName, arm: str, users: Sequence[int]) -> pa.Table:
     """All rows of these users, with words in place of dictionary codes."""
     table = getattr(source, log)(arm, users=users)
@@ -193,4 +204,4 @@ if __name__ == "__main__":
     users, cohort, workers = map(int, sys.argv[2:5])
     ran = run(Path(sys.argv[1]), users, cohort, workers, tuple(a for a in ALL if a in sys.argv[5:]) or ALL)
     if "summary" in sys.argv:
-        summary.write_summary(run(ran.path.with_name("summed"), users, cohort, workers, SUMMED))
+        summary.write_summary(summed(ran, users))
