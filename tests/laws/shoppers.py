@@ -1,7 +1,7 @@
 """A small run of the Guardian's world for the laws: arms that choose, hear, learn and stop in every way.
 
-Runnable (`python -m tests.laws.shoppers OUT USERS COHORT WORKERS`), so that a test can change the environment of a
-process, or kill it.
+Runnable (`python -m tests.laws.shoppers OUT USERS COHORT WORKERS [ARM ...]`), so that a test can change the environment
+of a process, or kill it.
 """
 
 import json
@@ -107,4 +107,4 @@ def carry_out(
 
 if __name__ == "__main__":
     users, cohort, workers = map(int, sys.argv[2:5])
-    run(Path(sys.argv[1]), users, cohort, workers)
+    run(Path(sys.argv[1]), users, cohort, workers, tuple(sys.argv[5:]) or ALL)

@@ -21,9 +21,9 @@ from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from tests.arms import changed
 from tests.laws import world
+from tests.laws.conftest import SOME
 from tests.laws.worlds_apart import Contrary, Lying, Remembering, redrawn
 
-USERS = 24
 TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
 RUN = ("procedure", "procedures")  # arms whose turns end as procedures do: tools take time, and nothing may come back
 MODEL = {"tokens_out", "cost_usd", "latency_ms"}  # drawn of the model
@@ -35,21 +35,21 @@ Told = tuple[Run, Plan, Remembering]
 
 def told_again(out: Path, *arms: str) -> Told:
     """A run of arms of one stack, its plan, and what was said in it."""
-    plan = world.plan(USERS, arms)
+    plan = world.plan(SOME, arms)
     assert len(stacks(plan.arms)) == 1
     memory = Remembering(plan.simulator)
     simulator = cast("World[Any]", memory)
-    return world.carry_out(replace(plan, simulator=simulator), out, USERS, 1000), plan, memory
+    return world.carry_out(replace(plan, simulator=simulator), out, SOME, 1000), plan, memory
 
 
 def again(plan: Plan, simulator: object, out: Path) -> Run:
     """The run of a plan in another world."""
-    return world.carry_out(replace(plan, simulator=cast("World[Any]", simulator)), out, USERS, 1000)
+    return world.carry_out(replace(plan, simulator=cast("World[Any]", simulator)), out, SOME, 1000)
 
 
 def test_the_truth_is_another_the_world_draws_anew_and_no_decision_changes(tmp_path: Path) -> None:
     """Both at once, where users say what they said: a decision that depended on either would be another one."""
-    every = world.plan(USERS, world.BLIND)
+    every = world.plan(SOME, world.BLIND)
     for stack in stacks(every.arms):
         first, plan, memory = told_again(tmp_path / f"first {stack[0]}", *(world.BLIND[i] for i in stack))
         lies = replace(plan, arms=tuple(replace(arm, llm=Contrary(arm.llm)) for arm in plan.arms))
@@ -62,7 +62,7 @@ def test_the_truth_is_another_the_world_draws_anew_and_no_decision_changes(tmp_p
 
 def check_blind(arm: str, first: Run, second: Run) -> None:
     """The arm decides the same in both, and they were another truth and other draws."""
-    differ = {difference.split()[-1] for difference in world.differences(first, second, range(USERS), [arm])}
+    differ = {difference.split()[-1] for difference in world.differences(first, second, range(SOME), [arm])}
     assert differ <= TRUTH | MODEL, arm
     assert {"intent", "request_type", "answer_correct", "latency_ms"} <= differ, arm
     assert "skill_correct" in differ or arm in ("never", "band", "deaf", "exact"), arm
@@ -91,7 +91,7 @@ MIXED = ("skg", "prompted", "procedure", "exact", "everything", "oracle")
 
 def beside_an_oracle(out: Path) -> set[str]:
     """Columns of blind arms in one stack with an oracle that differ where the truth is another."""
-    plan = world.plan(USERS, MIXED)
+    plan = world.plan(SOME, MIXED)
     arms = [arm if arm.name == "oracle" else changed(arm, router=Peeking(components(arm).router)) for arm in plan.arms]
     plan = replace(plan, arms=tuple(arms))
     assert len(stacks(plan.arms)) == 1
@@ -99,7 +99,7 @@ def beside_an_oracle(out: Path) -> set[str]:
     first = again(plan, memory, out / "first")
     lies = replace(plan, arms=tuple(replace(arm, llm=Contrary(arm.llm)) for arm in arms))
     second = again(lies, Lying(plan.simulator, memory, 1), out / "second")
-    differences = world.differences(first, second, range(USERS), MIXED[:-1])
+    differences = world.differences(first, second, range(SOME), MIXED[:-1])
     return {difference.split()[-1] for difference in differences}
 
 
@@ -127,14 +127,14 @@ def test_the_world_draws_anew_from_an_event_on_and_nothing_changes_before(
     base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arms = tuple(arm for arm in world.BLIND if arm != "mlp_pool")  # a pool is others' past
-    plan, since = world.plan(USERS, arms), 20
+    plan, since = world.plan(SOME, arms), 20
     monkeypatch.setattr(step, "draws_of", redrawn(since))
-    second = world.carry_out(plan, tmp_path / "second", USERS, 256)
+    second = world.carry_out(plan, tmp_path / "second", SOME, 256)
     learning = {"learning_tokens_in", "learning_tokens_out", "learning_cost_usd"}  # of what was said of the turn
     drawn = {"tokens_out", "cost_usd", "latency_ms", "user_satisfaction", "offer", *learning, *TRUTH}
     after = {"skill_learned", "book_size", "book_version", "book_hash"}  # as they are after the turn
     for arm in arms:
-        turns = [world.rows(run, "turns", arm, range(USERS)) for run in (base, second)]
+        turns = [world.rows(run, "turns", arm, range(SOME)) for run in (base, second)]
         for column in turns[0].column_names:
             ended = ENDED if arm in RUN else set()
             last = since - (
@@ -143,7 +143,7 @@ def test_the_world_draws_anew_from_an_event_on_and_nothing_changes_before(
             a, b = (table.filter(pc.less_equal(table["turn"], last))[column] for table in turns)
             assert world.bits(a) == world.bits(b), (arm, column)
         assert not turns[0].equals(turns[1])
-        updates = [world.rows(run, "updates", arm, range(USERS)) for run in (base, second)]
+        updates = [world.rows(run, "updates", arm, range(SOME)) for run in (base, second)]
         a, b = (table.filter(pc.less(table["turn"], since)) for table in updates)
         assert a.equals(b), arm
 
@@ -152,7 +152,7 @@ def test_an_oracle_is_recognised_by_the_same_test(tmp_path: Path) -> None:
     """Else the test above could not fail."""
     first, plan, memory = told_again(tmp_path / "first", "oracle")
     second = again(plan, Lying(plan.simulator, memory, 1), tmp_path / "second")
-    assert "oracle turns skill" in world.differences(first, second, range(USERS))
+    assert "oracle turns skill" in world.differences(first, second, range(SOME))
 
 
 def test_only_oracles_see_the_truth() -> None:

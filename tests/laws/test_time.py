@@ -15,9 +15,9 @@ from skg_bench.core.world import World
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
 from tests.laws import world
+from tests.laws.conftest import SOME
 from tests.laws.worlds_apart import Moody
 
-USERS = 24
 DAY = 86_400
 
 
@@ -29,7 +29,7 @@ def seconds(column: pa.ChunkedArray) -> np.ndarray:
 
 def until(run: Run, log: LogName, arm: str, cut: int) -> pa.Table:
     """Rows of turns up to a time; of feedback those known by then."""
-    table = world.rows(run, log, arm, range(USERS))
+    table = world.rows(run, log, arm, range(SOME))
     known = {"feedback": "known_at", "learning": "start"}.get(log, "time")
     return table.filter(pa.array(seconds(table[known]) <= cut))
 
@@ -38,9 +38,9 @@ def until(run: Run, log: LogName, arm: str, cut: int) -> pa.Table:
 @pytest.mark.req("P27")
 def test_a_rating_changes_nothing_before_it_is_known(base: Run, tmp_path: Path, cut: int) -> None:
     arms = tuple(arm for arm in world.ALL if arm != "mlp_pool")  # all that the people of a pool said is known before
-    plan = world.plan(USERS, arms)
+    plan = world.plan(SOME, arms)
     moody = replace(plan, simulator=cast("World[Any]", Moody(plan.simulator, cut)))
-    second = world.carry_out(moody, tmp_path / "second", USERS, 256)
+    second = world.carry_out(moody, tmp_path / "second", SOME, 256)
     later = set()
     for arm in arms:
         for log in world.LOGS:
@@ -49,7 +49,7 @@ def test_a_rating_changes_nothing_before_it_is_known(base: Run, tmp_path: Path, 
             for column in a.column_names:
                 assert world.bits(a[column]) == world.bits(b[column]), (arm, log, column)
         later |= {
-            difference for difference in world.differences(base, second, range(USERS), [arm]) if " turns " in difference
+            difference for difference in world.differences(base, second, range(SOME), [arm]) if " turns " in difference
         }
     for arm in ("skg", "frozen_book", "prompted", "epsilon", "identity", "random", "always"):
         assert f"{arm} turns preference" in later  # and afterwards it does change something
