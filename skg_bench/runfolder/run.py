@@ -1,7 +1,8 @@
 """A run directory, read back: the manifest and the four logs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -185,9 +186,11 @@ class Run:
             raise UsageError(f"{self.path} has no {log} of arm {arm!r} yet; finish it with `skg-bench run`")
         wanted = None if columns is None else list(dict.fromkeys([*columns, "user", "turn"]))
         filters = None if users is None else pc.field("user").isin(list(users))
+        wanted_shards = numbers or self.numbers(arm)[:1]  # users who are in no shard have no rows
+        with ThreadPoolExecutor() as threads:  # hashing lets other threads go on
+            files = list(threads.map(partial(self._verify, log, arm), wanted_shards))
         tables = []
-        for number in numbers or self.numbers(arm)[:1]:  # users who are in no shard have no rows
-            file = self._verify(log, arm, number)
+        for file in files:
             try:
                 tables.append(table_of(file, wanted, filters))
                 _check(tables[-1], self._schema(log), file)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skg_bench.analysis.comparison.align import align
-from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS
+from skg_bench.analysis.comparison.flips import DONE_COLUMNS
 from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Matched
 from skg_bench.analysis.comparison.seeds import by_configuration, labels
 from skg_bench.analysis.comparison.tested_arms import BOOTSTRAP_SEED, Flipped, TestedArm, tested_arms
@@ -25,7 +25,7 @@ from skg_bench.analysis.counts.measure import (
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
-from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
+from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
 from skg_bench.analysis.counts.turn_logs import read_once
 from skg_bench.analysis.counts.wording import bare, interval, number, rise_or_fall
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
@@ -137,7 +137,7 @@ def compare(
     if correction not in CORRECTIONS:
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
     groups = by_configuration(runs)
-    columns = [*EVENT_COLUMNS, *TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS, *(TOLD_COLUMNS if flips else ())]
+    columns = [*TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS]
     columns += [name for run in runs for name in outcome_columns(run)]
     columns += LOGGED_COLUMNS if any(run.manifest.get("log") for run in runs) else ()
     logs = read_once(groups, columns)

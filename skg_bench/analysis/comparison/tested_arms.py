@@ -13,6 +13,7 @@ from skg_bench.analysis.counts.break_even import Answers, BreakEven, break_even
 from skg_bench.analysis.counts.measure import by_user, contrast, identical, measure
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
+from skg_bench.analysis.counts.turn_logs import read_ahead
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import RunTables
@@ -56,36 +57,36 @@ def tested_arms(
     fallbacks: dict[str, Fallbacks] = {}
     served: dict[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]] = {}
 
-    def read(at: int, arm: str) -> Tally:
+    answered = requests.judged and requests.answers
+
+    def read(key: tuple[int, str]) -> tuple[Tally, Done | None]:
+        at, arm = key
         pool_requests = shared.each[at]
         tally = tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
         if tally.judged and pool_requests.answers:
             llm = fallbacks.setdefault(_llm(logs[at], arm, shared, at), Fallbacks.of(pool_requests))
             served[at, arm] = hits(logs[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
-        return tally
+        stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
+        return tally, done(logs[at], arm, shared.keep) if answered and stays else None
 
-    base = read(*reference)
-    answered = requests.judged and requests.answers
-    base_done = done(logs[reference[0]], reference[1], shared.keep) if answered else None
+    base, base_done = read(reference)
     base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
     tested, flipped = [], []
-    for (at, arm), label in arms.items():
-        if (at, arm) != reference:
-            tally = read(at, arm)
-            each = by_user(shown.values(), tally, requests)
-            tested.append(
-                TestedArm(
-                    label,
-                    measure(shown.values(), tally, requests),
-                    base_means,
-                    contrast(shown.values(), tally, base, requests),
-                    {name: each[name] - base_each[name] for name in shown},
-                    identical(tally, base),
-                )
+    others = [key for key in arms if key != reference]
+    for key, (tally, arm_done) in zip(others, read_ahead(read, others), strict=True):
+        each = by_user(shown.values(), tally, requests)
+        tested.append(
+            TestedArm(
+                arms[key],
+                measure(shown.values(), tally, requests),
+                base_means,
+                contrast(shown.values(), tally, base, requests),
+                {name: each[name] - base_each[name] for name in shown},
+                identical(tally, base),
             )
-            stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
-            if base_done is not None and stays:
-                flipped.append(_flipped(label, done(logs[at], arm, shared.keep), base_done, n_flips))
+        )
+        if base_done is not None and arm_done is not None:
+            flipped.append(_flipped(arms[key], arm_done, base_done, n_flips))
     if not requests.answers:
         return tested, (), (), (), {}
     if not requests.judged:

@@ -10,7 +10,7 @@ import numpy as np
 from skg_bench.analysis.counts.metrics import Metric
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally
 from skg_bench.analysis.statistics.inference import bh, by, holm, shrunken
-from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, estimates, sums
+from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, estimates
 from skg_bench.core.grid import F64
 
 Verdict = Literal[
@@ -54,9 +54,9 @@ def by_user(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> 
     """The metrics of every user, `[n]`; NaN for users without a denominator."""
     values: dict[str, F64] = {}
     for over, group in _by_denominator(metrics).items():
-        total = sums(requests.cells.user, requests.cells.n_users, tally.by_cell[over])
+        total = requests.cells.by_user(tally.by_cell[over])
         for metric in group:
-            count = sums(requests.cells.user, requests.cells.n_users, _count(metric, tally, requests))
+            count = requests.cells.by_user(_count(metric, tally, requests))
             values[metric.name] = np.where(total > 0, count / np.where(total > 0, total, 1.0), np.nan)
     return values
 
@@ -152,10 +152,10 @@ def _count(metric: Metric, tally: Tally, requests: LoggedEvents) -> F64:
     if metric.over not in ("week", "book"):
         return count
     user, turn = requests.cells.user, tally.by_cell["turn"]
-    turns = sums(user, requests.cells.n_users, turn)
+    turns = requests.cells.by_user(turn)
     if metric.over == "week":
         return count * (turns / requests.weeks)[user]
-    gone = sums(user, requests.cells.n_users, count) - tally.book_end
+    gone = requests.cells.by_user(count) - tally.book_end
     return count * turns[user] - gone[user] * turn
 
 

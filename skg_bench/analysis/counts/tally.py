@@ -4,7 +4,8 @@ Sums go row by row in the order (user, turn), so that they are the same bits how
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from skg_bench.analysis.counts.columns import Words, coded, column, says, seconds
 from skg_bench.analysis.counts.outcomes import outcome_columns, outcome_counts, told_counts
-from skg_bench.analysis.statistics.intervals import Cells, sums
+from skg_bench.analysis.statistics.intervals import Cells, sums, sums_by
 from skg_bench.core.calendar import EPOCH, WEEK
 from skg_bench.core.domain import domain_of
 from skg_bench.core.errors import UsageError
@@ -228,10 +229,11 @@ def tallies(
     book, source = column(table, "book_size").astype(np.float64), column(table, "source_turn")
     del table
     done = [book, source, *(values for values in counts.values() if values is not None)]
-    return {
-        s: _tally(arm, requests, counts, book, pending=pending, some=some, digest=_digest(done, some))
-        for s, some in ((s, None if s == 0 else turn >= s) for s in since)
-    }
+    parts = {s: None if s == 0 else turn >= s for s in since}
+    with ThreadPoolExecutor(1) as beside:  # hashing lets other threads go on
+        digests = {s: beside.submit(_digest, done, some) for s, some in parts.items()}
+        sums_of = {s: _tally(arm, requests, counts, book, pending=pending, some=some) for s, some in parts.items()}
+    return {s: replace(tally, digest=digests[s].result()) for s, tally in sums_of.items()}
 
 
 def _logged(table: pa.Table, other: Bool, complaints: tuple[Bool, Bool], knows: Sequence[str]) -> dict[str, Any]:
@@ -266,31 +268,32 @@ def _tally(
     *,
     pending: int,
     some: Bool | None,
-    digest: bytes,
 ) -> Tally:
-    n, slots = len(requests.users), len(requests.users) * requests.weeks
-
-    def summed(values: npt.NDArray[Any] | None, index: I64, size: int) -> F64:
-        if values is not None and values.dtype == np.bool_:  # without weights it is twice as fast
-            return sums(index[values if some is None else values & some], size)
-        if some is not None:
-            index, values = index[some], None if values is None else values[some]
-        return sums(index, size, values)
-
+    """Sums, without a digest."""
+    n, slots, cells = len(requests.users), len(requests.users) * requests.weeks, len(requests.cells.user)
     last = np.full(slots, -1, np.int64)
     last[requests.slot] = np.arange(len(requests))  # rows ascend: the last one stays
     used = np.flatnonzero(last >= 0)
     ends = np.flatnonzero(np.diff(requests.row, append=n))
+    cell, slot = (index if some is None else index[some] for index in (requests.cell, requests.slot))
+    in_week = sums_by(slot, slots)
+
+    def summed(values: npt.NDArray[Any] | None) -> tuple[F64, F64]:
+        """Sums by cell `[c]`, and by week, `[s]` of those in which a user was there."""
+        values = np.ones(len(requests), np.bool_) if values is None else values
+        values = values if some is None else values[some]
+        index, weights = (cell[values], None) if values.dtype == np.bool_ else (cell, values)  # twice as fast without
+        return sums(index, cells, weights), in_week(values)[used]
+
+    both = {name: summed(values) for name, values in counts.items()}
     return Tally(
         arm=arm,
-        by_cell={name: summed(v, requests.cell, len(requests.cells.user)) for name, v in counts.items()},
-        by_week=WeeklyCounts(
-            (n, requests.weeks), used, {name: summed(v, requests.slot, slots)[used] for name, v in counts.items()}
-        ),
+        by_cell={name: in_cells for name, (in_cells, _) in both.items()},
+        by_week=WeeklyCounts((n, requests.weeks), used, {name: in_weeks for name, (_, in_weeks) in both.items()}),
         book=np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks),
         book_end=book[ends],
         pending=pending,
-        digest=digest,
+        digest=b"",
     )
 
 

@@ -46,8 +46,9 @@ rests on 1 / sum_i p_i^2 intents, with shares p_i of |sum_u A_ui / (n B_u)|.
 A difference of two ratios of the same users has r_u, A_ui / B_u and s_ui replaced by the differences.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import isnan
 from typing import Any
 
@@ -66,7 +67,7 @@ LEAST_INTENTS = 4.0  # effective ones of the design, for new requests
 LARGEST = 5  # intents that are named
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cells:
     """User and intent of each (user, intent) cell."""
 
@@ -74,6 +75,11 @@ class Cells:
     intent: I64  # [c] intent or one-off message, 0..n_intents-1
     n_users: int
     n_intents: int
+
+    @cached_property
+    def by_user(self) -> "SumsOf":
+        """Sums over a user's cells, `[n_users]`, of values `[c]`."""
+        return sums_by(self.user, self.n_users)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,31 +188,45 @@ def estimates(cells: Cells, overs: Sequence[F64], counts: Iterable[Sequence[F64]
     `overs`: B_ui `[c]` of a ratio, or of two whose difference, first - second, is wanted; a user needs all of them.
     `counts`: for each estimate, A_ui `[c]` of these ratios.
     """
-    totals = [sums(cells.user, cells.n_users, over) for over in overs]
+    totals = [cells.by_user(over) for over in overs]
     kept = np.logical_and.reduce([total > 0 for total in totals])
     n = int(kept.sum())
     each = [np.where(kept, 1.0 / np.where(total > 0, total, 1.0), 0.0) for total in totals]
     weights = [inverse[cells.user] * over / max(n, 1) for inverse, over in zip(each, overs, strict=True)]
     mix = _mix(cells, weights[0] if len(weights) == 1 else (weights[0] + weights[1]) / 2) if n > 1 else None
-    return [_estimate(cells, kept, each, weights, mix, count) for count in counts]
+    ratios = [
+        _Ratio(inverse, (inverse / max(n, 1))[cells.user], weight)
+        for inverse, weight in zip(each, weights, strict=True)
+    ]
+    return [_estimate(cells, kept, ratios, mix, count) for count in counts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ratio:
+    """Denominators of a ratio, the same for all estimates; 0 for users without one."""
+
+    inverse: F64  # [n_users] 1 / B_u
+    gain: F64  # [c] 1 / (n B_u)
+    weight: F64  # [c] B_ui / (n B_u)
+
+    def of(self, cells: Cells, count: F64, n: int) -> tuple[F64, F64, F64]:
+        """Ratio of each user `[n_users]`, and what each cell adds to the mean of n users, and to its score, `[c]`."""
+        value = cells.by_user(count) * self.inverse  # first whole counts, then the ratio: equal users stay equal
+        part = self.gain * count
+        return value, part, part - value.sum() / n * self.weight
 
 
 def _estimate(
-    cells: Cells, kept: Bool, each: list[F64], weights: list[F64], mix: "_Mix | None", counts: Sequence[F64]
+    cells: Cells, kept: Bool, ratios: Sequence[_Ratio], mix: "_Mix | None", counts: Sequence[F64]
 ) -> Estimate:
     n = int(kept.sum())
     excluded = cells.n_users - n
     if n == 0:
         return Estimate(np.nan, np.nan, np.nan, np.nan, np.nan, 0, excluded)
-    value, score, part, sign = np.zeros(cells.n_users), np.zeros(cells.user.size), np.zeros(cells.user.size), 1.0
-    for inverse, weight, count in zip(each, weights, counts, strict=True):
-        # first whole counts, then the ratio: equal users stay equal
-        ratio = sums(cells.user, cells.n_users, count) * inverse
-        value += sign * ratio
-        user_score = (inverse / n)[cells.user] * count
-        part += sign * user_score
-        score += sign * (user_score - ratio.sum() / n * weight)
-        sign = -1.0
+    value, part, score = ratios[0].of(cells, counts[0], n)
+    if len(ratios) > 1:
+        for first, second in zip((value, part, score), ratios[1].of(cells, counts[1], n), strict=True):
+            np.subtract(first, second, out=first)
     mean = float(value[kept].sum() / n)
     effective, largest = _carried(sums(cells.intent, cells.n_intents, part))
     if mix is None:
@@ -214,7 +234,7 @@ def _estimate(
     away = value[kept] - mean
     by_user = float((away**2).sum() / (n * (n - 1)))
     together = sums(cells.intent, cells.n_intents, score)
-    pairs = float((mix.g * together**2).sum() - (mix.g[cells.intent] * score**2).sum())
+    pairs = float((mix.g * together**2).sum() - (mix.g_of_cell * score**2).sum())
     by_intent = max(pairs + by_user * mix.pull, 0.0) if mix.df == mix.df else np.nan
     both, df = by_user + by_intent, n - 1.0
     design = mix.intents
@@ -263,6 +283,7 @@ class _Mix:
     """Sums over the users' mix of intents, for the module's formulas."""
 
     g: F64  # [n_intents]
+    g_of_cell: F64  # [c]
     pull: float  # sum_i g_i [w_i^2 - sum_u w_ui^2]
     df: float  # of V_intent; NaN: all is one intent, which says nothing about others
     intents: float  # effective number
@@ -272,21 +293,38 @@ def _mix(cells: Cells, weight: F64) -> _Mix:
     w = sums(cells.intent, cells.n_intents, weight)
     square = float((w**2).sum())
     if square > 1.0 - 1e-9:
-        return _Mix(np.zeros(cells.n_intents), 0.0, np.nan, 1.0)
+        return _Mix(np.zeros(cells.n_intents), np.zeros(cells.user.size), 0.0, np.nan, 1.0)
     g = 1.0 / (1.0 - 2.0 * w + square)
-    pull = float((g * w**2).sum() - (g[cells.intent] * weight**2).sum())
+    g_of_cell = g[cells.intent]
+    pull = float((g * w**2).sum() - (g_of_cell * weight**2).sum())
     d = g * w**2
     sd, wd, dd, ddw, dww = (float(x.sum()) for x in (d, w * d, d * d, d * d * w, d * w * w))
     trace = sd - 2 * wd + sd * square
     trace_of_square = (
         dd + 2 * wd**2 + (sd * square) ** 2 + 2 * (-2 * ddw + sd * dww + dd * square - 2 * sd * wd * square)
     )
-    return _Mix(g, pull, max(trace**2 / trace_of_square, 1.0), round(1.0 / square, 9))  # whole if all are equal
+    return _Mix(
+        g, g_of_cell, pull, max(trace**2 / trace_of_square, 1.0), round(1.0 / square, 9)
+    )  # whole if all are equal
 
 
 def sums(index: I64, size: int, weights: npt.NDArray[Any] | None = None) -> F64:
     """Sums of `weights` (1 each if None) by index, added in the order of the rows: the same bits everywhere."""
     return np.bincount(index, weights, size).astype(np.float64, copy=False)
+
+
+SumsOf = Callable[[F64 | Bool], F64]  # of weights, a number for each row
+
+
+def sums_by(index: I64, size: int) -> SumsOf:
+    """`sums` of any weights by one index, to the same bits: three times as fast where the index ascends."""
+    if np.any(index[1:] < index[:-1]):
+        return partial(sums, index, size)
+    from scipy.sparse import csr_array  # costs 0.1 s: not at import
+
+    ends = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=size))])
+    rows = csr_array((np.ones(len(index)), np.arange(len(index)), ends), shape=(size, len(index)))
+    return lambda weights: rows @ weights
 
 
 def t_quantile(p: float, df: float) -> float:

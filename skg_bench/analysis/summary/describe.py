@@ -19,7 +19,7 @@ from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
 from skg_bench.analysis.counts.outcomes import PAID_COLUMNS, at_price, metrics_of, outcome_columns
 from skg_bench.analysis.counts.roles import Roles, roles
-from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
+from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
 from skg_bench.analysis.counts.turn_logs import read_once
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
@@ -87,9 +87,7 @@ def read_summary(run: Run) -> Summary:
 def describe(run: Run) -> tuple[Summary, list[Curve]]:
     """The content of `summary.json`, and all curves."""
     answers, more = run.domain.answers, LOGGED_COLUMNS if run.manifest.get("log") else ()
-    (logs,) = read_once(
-        [run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *PAID_COLUMNS, *outcome_columns(run), *more]
-    )
+    (logs,) = read_once([run], [*TALLY_COLUMNS, *CAUSE_COLUMNS, *PAID_COLUMNS, *outcome_columns(run), *more])
     requests, role = events(logs), roles(run)
     utility = _prices(run)
     shown, beyond = metrics_of(run, utility), against_never() if role.never and answers else {}

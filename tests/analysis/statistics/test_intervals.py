@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from skg_bench.analysis.statistics.intervals import LEAST_INTENTS, Cells, Estimate, estimates, holm
+from skg_bench.analysis.statistics.intervals import LEAST_INTENTS, Cells, Estimate, estimates, holm, sums, sums_by
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 
@@ -25,6 +25,15 @@ def _per_user(cells: Cells, count: F64, over: F64) -> F64:
     total = np.array([over[cells.user == u].sum() for u in range(cells.n_users)])
     hits = np.array([count[cells.user == u].sum() for u in range(cells.n_users)])
     return np.where(total > 0, hits / np.where(total > 0, total, 1), np.nan)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 400), st.integers(1, 40), st.booleans())
+def test_sums_by_an_index_that_ascends_are_the_same_bits(seed: int, n: int, size: int, ascends: bool) -> None:
+    rng = np.random.default_rng(seed)
+    index = rng.integers(0, size, n)
+    index = np.sort(index) if ascends else index
+    for weights in (rng.normal(size=n) * 10.0 ** rng.integers(-9, 9, n), rng.random(n) < 0.5, np.full(n, -0.0)):
+        assert sums_by(index, size)(weights).tobytes() == sums(index, size, weights).tobytes()
 
 
 def test_the_figure_is_the_mean_over_users_of_their_ratio_and_users_without_one_are_counted() -> None:
