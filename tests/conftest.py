@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _wide() -> None:
     """Commands print as into a file, 160 characters wide; pytest-xdist tells its workers that they have 80."""
     os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unsynchronized() -> None:
+    """Files are not forced onto the disk, 5 ms each, 300 in a run of the laws: no test cuts the power."""
+    os.fsync = lambda fd: None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawn_once() -> None:
+    """The bootstrap's counts take half of the time of a small run's tables. They are keyed draws: the same for all."""
+    from skg_bench.analysis.statistics import pigeonhole
+
+    draw = pigeonhole._counts
+    known: dict[tuple[int, ...], Any] = {}
+
+    def counts(side: int, number: Any, width: int) -> Any:
+        if width > 2048:
+            return draw(side, number, width)
+        key = (pigeonhole.TWO_WAY_SEED, side, int(number[0]), len(number))
+        if key not in known or known[key].shape[1] < width:
+            known[key] = draw(side, number, 1 << (width - 1).bit_length())
+        return known[key][:, :width]
+
+    pigeonhole._counts = counts
 
 
 @pytest.fixture(scope="session")
