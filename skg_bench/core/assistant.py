@@ -253,6 +253,11 @@ class Keeping(Protocol):
         """The state of one more user, who shares the memory of another user's state."""
         ...
 
+    @property
+    def remedy(self) -> str:
+        """A sentence that says where it has to keep its memory, for errors of controls."""
+        ...
+
     def unfrozen(self) -> str | None:
         """Reason why its memory cannot be frozen, None: it can. Then it remembers nothing of a turn with
         `Message.frozen`.

@@ -59,24 +59,26 @@ def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> No
         alone = pa.concat_tables([_turns(setting, arm, users[[i]], progress) for i in reversed(range(len(users)))])
     except UsageError as error:
         raise UsageError(
-            f"{error}. It was played before, without this fault, with the same users. {_REMEDY}"
+            f"{error}. It was played before, without this fault, with the same users. {_remedy(arm)}"
         ) from error
     if difference := _difference(together, again):
         raise UsageError(
             f"arm {arm.name!r}: {_name(arm)} was played twice with the same users, and answered otherwise the second "
             f"time: {difference}. Its answers depend on something beside its messages, such as a clock or a random "
-            f"number without a seed, or on memory of the play before. {_REMEDY}"
+            f"number without a seed, or on memory of the play before. {_remedy(arm)}"
         )
     if difference := _difference(together, alone):
         raise UsageError(
-            f"arm {arm.name!r}: what {_name(arm)} answers depends on who else is there: {difference}. {_REMEDY}"
+            f"arm {arm.name!r}: what {_name(arm)} answers depends on who else is there: {difference}. {_remedy(arm)}"
         )
 
 
-_REMEDY = (
-    "Keep all memory in the object (self), not in a class, a module, a file or a server: else a run gives other "
-    "figures with other cohorts, and after a stop. assistant.controls=false leaves this check out, and the page says so"
-)
+def _remedy(arm: Arm) -> str:
+    remedies = [phase.assistant.remedy for phase in arm.phases if isinstance(phase.assistant, Keeping)]
+    return (
+        f"{remedies[0]}: else a run gives other figures with other cohorts, and after a stop. assistant.controls=false "
+        "leaves this check out, and the page says so"
+    )
 
 
 def _name(arm: Arm) -> str:

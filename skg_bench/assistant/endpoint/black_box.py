@@ -39,9 +39,13 @@ class BlackBox:
     time: str | None
     port: int | None
     key_from: str | None
+    controls: bool
     sees_truth: ClassVar[bool] = False
-    controls: ClassVar[bool] = False  # its memory is its own: what it mixes up between users is logged as leaked
     name: ClassVar[str] = "the system of assistant=endpoint"
+    remedy: ClassVar[str] = (
+        "Let it keep users apart by what assistant.body sends of them (LiteLLM: cache: {namespace: '{user}'}), keep no "
+        "memory where its next instance finds it, and leave out what depends on a clock"
+    )
     reaches: ClassVar[Reaches] = {
         "url": Reach(("network",)),
         "command": Reach(("code",)),
@@ -89,6 +93,11 @@ class BlackBox:
                     "a system that runs has to know its model beforehand: give the port of the gateway, "
                     "assistant.port=4001 (its address is http://127.0.0.1:4001/v1), and the variable with its key, "
                     "assistant.key_from=GATEWAY_KEY"
+                )
+            if self.controls:
+                raise UsageError(
+                    "a system that runs already would remember the users of controls; take assistant.controls=false "
+                    "(the page then says so), or let each play start one: assistant.command=[...]"
                 )
         if self.key_from is not None and not _VARIABLE.fullmatch(self.key_from):
             raise UsageError(

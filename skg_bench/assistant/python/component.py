@@ -25,6 +25,7 @@ class Python:
     scrambled: bool
     controls: bool
     sees_truth: ClassVar[bool] = False
+    remedy: ClassVar[str] = "Keep all memory in the object (self), not in a class, a module, a file or a server"
     reaches: ClassVar[Reaches] = {
         "target": Reach(("code",)),
         "file": Reach(("reads", "code")),

@@ -197,8 +197,25 @@ def test_a_system_with_a_bad_day_is_named_with_arm_user_and_turn(tmp_path: Path,
 
 
 def test_a_reference_that_nobody_gave_is_no_answer_of_this_user(tmp_path: Path) -> None:
-    turns = run(tmp_path / "guesses", bad=system("bad_day", day="guesses", at=5)).turns("bad")
+    turns = run(tmp_path / "guesses", bad=system("bad_day", "assistant.controls=false", day="guesses", at=5)).turns(
+        "bad"
+    )
     assert turns["serving"].to_pylist().count("leaked") > 10
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (system("exact", limit=20), r"depends on who else is there: user \d+, turn \d+.*by what assistant.body sends"),
+        (system("bad_day", day="own memory", at=0, file="{file}"), r"answered otherwise the second time"),
+    ],
+)
+def test_a_memory_with_one_limit_for_all_users_and_that_of_another_instance_are_refused(
+    tmp_path: Path, bad: list[str], words: str
+) -> None:
+    bad = [text.replace("{file}", str(tmp_path / "kept.json")) for text in bad]
+    with pytest.raises(UsageError, match=words):
+        run(tmp_path / "refused", bad=bad)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +253,9 @@ def test_a_system_that_runs_is_on_this_machine_and_knows_where_its_model_is(tmp_
 
     assert "system on this machine" in words("assistant.url=http://example.org")
     assert "assistant.port=4001" in words("assistant.url=http://127.0.0.1:4000")
-    more = ("assistant.url=http://127.0.0.1:4000", "assistant.port=0")
+    more = ["assistant.url=http://127.0.0.1:4000", "assistant.port=0"]
+    assert "take assistant.controls=false" in words(*more, "assistant.key_from=GATEWAY_KEY")
+    more.append("assistant.controls=false")
     assert "Never write a key itself" in words(*more, "assistant.key_from=sk-1234")
     assert "is not set" in words(*more, "assistant.key_from=NO_SUCH_KEY")
 

@@ -44,6 +44,12 @@ class BadDay(PassOn):
                         case "asks twice":
                             await self.ask(request)
                             answer = await self.ask(request)
+                        case "own memory":  # in a file that its next instance finds
+                            kept = Path(str(self.config["file"]))
+                            memory = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+                            words = str(request["messages"]) + str(request["user"])
+                            answer = memory.setdefault(words, (await self.ask(request)).decode()).encode()
+                            kept.write_text(json.dumps(memory), "utf-8")
                         case "guesses":
                             said = json.loads(await self.ask(request))["choices"][0]["message"]["content"]
                             answer = json.dumps({"choices": [{"message": {"content": said[:-5] + "0000]"}}]}).encode()
