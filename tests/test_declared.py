@@ -36,6 +36,7 @@ HELD = {
     "LeavesOut": {"NeededMessages"},
     "LimitsPrompt": {"InPrompt"},
     "NamesBeside": {"BlackBox", "Budgeted", "Endpoint", "Python", "RecordedModel"},
+    "UsesOtherMachines": {"RayCluster"},
     "WritesStrategies": {"Population", "Reflective", "Sham"},
 }
 """Classes of the package that have the members of a Protocol, by its name: each is meant, and none by accident."""

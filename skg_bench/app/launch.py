@@ -18,6 +18,7 @@ from skg_bench.app.composed_arms import arms
 from skg_bench.app.domains import check_domain
 from skg_bench.app.failures import Naming
 from skg_bench.app.needed_messages import needed_only
+from skg_bench.app.other_machines import checked_launcher
 from skg_bench.app.outside_sources import outside_digests, outside_packages
 from skg_bench.app.prepared_run import PreparedRun, manifest_fields, run_key_of, state_of
 from skg_bench.app.progress import plural
@@ -76,7 +77,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
     out = Path(root["out"]) if named else (parent or Path("runs")) / name
-    launcher = build("launcher", _launcher(composed), COMMAND_LINE)
+    launcher = checked_launcher(build("launcher", _launcher(composed), COMMAND_LINE), plan.arms)
     sinks = build("tracker", root["tracker"], COMMAND_LINE).sinks
     job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks, _part(root["part"]))
     job = _salted(job, salts.kept_salt(salt, out))

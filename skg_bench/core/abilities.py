@@ -1,9 +1,10 @@
 """Abilities that only some components of a seam have. Who needs one asks by `isinstance` of its Protocol."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from skg_bench.core.grid import I32
+from skg_bench.core.launching import Launcher
 from skg_bench.core.types import Curator, Router
 from skg_bench.core.world import World
 
@@ -59,3 +60,10 @@ class AnswersInWords(World[S], Protocol[S]):
     def answers(self) -> Sequence[str | None]:
         """The answer to each request type; None: nobody wrote it down."""
         ...
+
+
+@runtime_checkable
+class UsesOtherMachines(Launcher, Protocol):
+    """A launcher whose tasks may run on other machines, which see the same files and have to have the same code."""
+
+    other_machines: ClassVar[Literal[True]]

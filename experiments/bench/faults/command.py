@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,14 +50,22 @@ class Done:
 class Running:
     """A command that has been started in a session of its own; `close` leaves none of its processes."""
 
-    def __init__(self, words: Sequence[str], folder: Path, limit: float, stop: Event) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        limit: float,
+        stop: Event,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.began, self._limit, self._stop = time.monotonic(), limit, stop
         self._out, self._err = (
             folder / f".{stream}-{time.monotonic_ns()}" for stream in ("out", "err")
         )  # files: a pipe fills up, and is held open by processes that outlive the command
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "skg_bench", *words], cwd=folder, env={**os.environ, **_ENVIRONMENT},
+                [sys.executable, "-m", "skg_bench", *words], cwd=folder,
+                env={**os.environ, **_ENVIRONMENT, **(environment or {})},
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
             )  # fmt: skip
         self.pid = self._process.pid

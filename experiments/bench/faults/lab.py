@@ -3,7 +3,7 @@
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,10 +52,10 @@ class Lab:
         with self._lock:
             return self._locks.setdefault(name, Lock())
 
-    def start(self, words: Sequence[str], folder: Path) -> Running:
-        """A command in a folder."""
+    def start(self, words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> Running:
+        """A command in a folder, with these variables beside those of this process."""
         folder.mkdir(parents=True, exist_ok=True)
-        return Running(words, folder, self.limit, self.stop)
+        return Running(words, folder, self.limit, self.stop, environment)
 
     def _run(self, name: str, *more: str) -> tuple[Path, float]:
         """An undisturbed run, and the seconds that it took."""
@@ -149,6 +149,7 @@ class Bench:
     ends: list[tuple[End, str]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     inner: str = "run"  # the run, below the folder
+    environment: Mapping[str, str] = field(default_factory=dict)  # of commands, beside that of this process
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -167,7 +168,7 @@ class Bench:
 
     def start(self, *more: str) -> Running:
         """Start the command; its processes end with the trial at the latest."""
-        running = self.lab.start(self.words(*more), self.folder)
+        running = self.lab.start(self.words(*more), self.folder, self.environment)
         self.stack.callback(running.close)
         return running
 

@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from experiments.bench.faults import damage, special
-from experiments.bench.faults.analysis import ROWS, chosen, report, trials
+from experiments.bench.faults.analysis import ROWS, TITLE
 from experiments.bench.faults.command import Done, Running
 from experiments.bench.faults.commands import RECORDED
 from experiments.bench.faults.disk import full
@@ -29,6 +29,7 @@ from experiments.bench.faults.outcomes import (
     worst,
 )
 from experiments.bench.faults.reader import Reader
+from experiments.bench.faults.trials import chosen, report, trials
 from skg_bench.app.compose import compose
 from skg_bench.app.experiments import ONE_THREAD
 from skg_bench.core.errors import UsageError
@@ -61,7 +62,7 @@ def test_a_row_counts_what_was_tried_survived_and_lost_and_quotes_messages() -> 
 def test_the_trial_fails_where_a_figure_changed_unsaid_or_a_command_hung_or_was_wordless(end: End) -> None:
     outcomes = [FINE, ended(end), FINE]
     assert holds(outcomes) == (end in ("survived", "refused"))
-    assert report(outcomes, [], 0, "command", 60.0).holds == holds(outcomes)
+    assert report(TITLE, list(ROWS), outcomes, [], 0, "command", 60.0).holds == holds(outcomes)
 
 
 def test_failures_come_with_what_repeats_them_the_worst_first() -> None:
@@ -73,7 +74,9 @@ def test_failures_come_with_what_repeats_them_the_worst_first() -> None:
 
 
 def test_the_page_says_what_was_left_out() -> None:
-    page = report([FINE], ["run --check: this version has none"], 0, "skg-bench experiment faults", 60.0).page
+    page = report(
+        TITLE, list(ROWS), [FINE], ["run --check: this version has none"], 0, "skg-bench experiment faults", 60.0
+    ).page
     assert "1 trials of seed 0 in 1.0 minutes" in page
     assert "Left out: run --check: this version has none." in page
 
@@ -115,12 +118,12 @@ def test_a_command_says_where_it_failed_and_what_it_made_again() -> None:
 
 
 def test_rows_and_single_trials_are_chosen(one_thread: None) -> None:
-    assert len(chosen([], 1.0)) == sum(row.count for row in ROWS.values()) == 1_000
-    assert chosen(["flip:7", "parts"], 0.1) == [("flip", 7), ("parts", 0)]
+    assert len(chosen(ROWS, [], 1.0)) == sum(row.count for row in ROWS.values()) == 1_000
+    assert chosen(ROWS, ["flip:7", "parts"], 0.1) == [("flip", 7), ("parts", 0)]
     with pytest.raises(UsageError, match="--only flipp: there is no such row; rows are parent, "):
-        chosen(["flipp"], 1.0)
+        chosen(ROWS, ["flipp"], 1.0)
     with pytest.raises(UsageError, match="give ROW, or ROW:TRIAL with a number"):
-        chosen(["flip:x"], 1.0)
+        chosen(ROWS, ["flip:x"], 1.0)
     assert "there is no such row" in refused("experiment", "faults", "--only", "nothing")
 
 
@@ -174,7 +177,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 @needs_proc
 def test_a_small_trial_loses_nothing(lab: Lab, tmp_path: Path) -> None:
     wanted = [("parent", 1), ("flip", 2), ("locks", 2), ("compare", 0)]  # the night tries each row
-    outcomes = list(trials(lab, wanted, 2, 5.0, lambda _: None))
+    outcomes = list(trials(ROWS, lab, wanted, 2, 5.0, lambda _: None))
     assert sorted((each.row, each.trial) for each in outcomes) == sorted(wanted)
     assert [each for each in outcomes if each.end != "survived"] == []
 
