@@ -145,7 +145,7 @@ def _check_head(head: tuple[str, int]) -> None:
 
 
 def _result(ray: Any, reference: Any) -> Any:
-    """What a task returned, or its own exception."""
+    """Result of a task; raises the exception of a task."""
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:

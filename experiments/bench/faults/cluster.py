@@ -74,7 +74,7 @@ class Cluster:
         _kill(self._head)
 
     def close(self) -> None:
-        """Nothing of the cluster stays."""
+        """End all processes, and remove the folder."""
         for process in [*self._nodes, self._head, *([self._watch] if self._watch else [])]:
             _kill(process)
         shutil.rmtree(self._folder, ignore_errors=True)
