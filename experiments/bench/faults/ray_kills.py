@@ -72,7 +72,7 @@ def by_head(bench: Bench) -> Outcome | None:
 
 
 def refused(bench: Bench) -> Outcome:
-    """Refusal without a token, and of a node that does not see the folder or has other code; then the run goes on.
+    """Refusal without a token, and of a node that does not see the folder or has other code; then the run goes on."""
     kind = list(_CLUSTERS)[bench.trial % len(_CLUSTERS)]
     _CLUSTERS[kind](bench)
     done = bench.start(*_BY_RAY).wait()
