@@ -24,7 +24,7 @@ COMPONENTS = [
     if seam not in ("experiment", "profile", "signals", "signs", "jobs", "store")  # a run has no store
 ]
 
-OF_A_DOMAIN = {("curator", "facts"): "skg_bench.simulator.facts."}
+OF_A_DOMAIN = dict.fromkeys([("curator", "facts"), ("curator", "facts_clinc150")], "skg_bench.simulator.facts.")
 """Options that live in the folder of a domain: they read its file, and seams do not import one another."""
 
 

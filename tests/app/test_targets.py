@@ -42,6 +42,9 @@ INSIDE: Mapping[tuple[str, ...], set[str]] = {
     ("simulator", "skg_bench.simulator.answers.world.AssistantUsers", "corpus"): {
         "skg_bench.simulator.logs.clinc150.Clinc150", "skg_bench.simulator.logs.labelled.Labelled",
     },
+    ("curator", "skg_bench.simulator.facts.keeping.KeepsFacts", "corpus"): {
+        "skg_bench.simulator.logs.clinc150.Clinc150"
+    },
     ("router", "skg_bench.router.hybrid.Hybrid", "first"): {"skg_bench.router.maxsim.MaxSim"},
     ("router", "skg_bench.router.hybrid.Hybrid", "second"): {"skg_bench.router.bm25.BM25"},
     ("router", "skg_bench.router.masked.Masked", "router"): {"skg_bench.router.maxsim.MaxSim"},

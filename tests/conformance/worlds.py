@@ -128,15 +128,22 @@ def fact_users(_folder: Path) -> Overrides:
     return (f"users={USERS}", *dense, "simulator.asks_for_two=1", "simulator.facts_change=0.5", "embedder=hashing")
 
 
+def clinc150_fact_users(folder: Path) -> Overrides:
+    """A few messages in CLINC150's format, of users who tell nothing: its facts are about other intents."""
+    here = (text.replace("simulator.", "simulator.users.") for text in clinc150(folder))
+    return (*here, "simulator.known_by=world")
+
+
 SIMULATORS: Mapping[str, Callable[[Path], Overrides]] = {
     "recorded": recorded, "sgd": sgd, "uss": uss, "wildchat": wildchat, "agentropy": agentropy_folders,
     "clinc150": clinc150, "labelled": labelled, "conversations": conversations, "guardian": shoppers,
-    "facts": fact_users,
+    "facts": fact_users, "facts_clinc150": clinc150_fact_users,
 }  # fmt: skip
 EMBEDDED = "simulator=recorded"  # has 240 messages: models take long
 EMBEDDED_ALONE = {"guardian_minilm": "simulator=guardian"}  # vectors of one world's messages
 DENSER: Mapping[tuple[str, str], Overrides] = {  # what makes a component do something within a week
     ("curator", "budget"): ("curator.capacity=2",),
+    ("curator", "facts_clinc150"): ("curator.corpus=null",),  # that of the run
     ("policy", "exp4"): ("policy.rate=1",),
     ("policy", "matched_random"): ("policy.rate=0.3",),
     ("policy", "vcache"): ("policy.delta=0.3", "policy.least=1"),

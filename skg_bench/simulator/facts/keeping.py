@@ -19,9 +19,9 @@ from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.simulator.answers.corpus import load_corpus
+from skg_bench.simulator.answers.corpus import Corpus, Source, load_corpus
 from skg_bench.simulator.facts.outcome import CORRECTION
-from skg_bench.simulator.facts.table import CHANGES, ENDS, IMPLIED, TELLS, WAYS, fact_table
+from skg_bench.simulator.facts.table import IMPLIED, TELLS, WAYS, Fact, fact_table
 from skg_bench.skillbook.tagging import later_tags
 
 Again = Literal["update", "add", "ignore"]
@@ -32,11 +32,13 @@ FactKey = Literal["message", "question"]
 class KeepsFacts:
     """Captures messages that tell facts, and answers to requests for facts that the user corrected.
 
-    `again`: what it does where it has the fact: renew its skill, add a second one, or nothing. `key`: the example by
+    `again`: what it does where it has the fact: renew its skill, add a second one, or keep what it was told first, with
+    one more example by which it is found. `key`: the example by
     which the skill is found, the message itself or a question that it answers (LongMemEval's expanded keys).
     """
 
     facts: str | None
+    corpus: str | Source | None
     again: Again
     key: FactKey
     misses: float
@@ -44,7 +46,7 @@ class KeepsFacts:
     corrections: bool
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = ("used", "rated later", "told", "told again")
-    reaches: ClassVar[Reaches] = {"facts": Reach(("reads",))}
+    reaches: ClassVar[Reaches] = {"facts": Reach(("reads",)), "corpus": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         for name in ("misses", "misses_implied"):
@@ -52,11 +54,19 @@ class KeepsFacts:
                 raise UsageError(f"curator.{name}={getattr(self, name)} must lie in [0, 1]")
 
     @cached_property
+    def _corpus(self) -> Corpus:
+        """The corpus whose requests it understands."""
+        return load_corpus(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
+
+    @cached_property
+    def _facts(self) -> Sequence[Fact]:
+        return fact_table(self.facts, self._corpus.types, self._corpus.intents).facts
+
+    @cached_property
     def _meaning(self) -> Mapping[str, tuple[int, int]]:
         """Fact and way of each message that tells one, by its words."""
-        corpus = load_corpus()
         meaning = dict[str, tuple[int, int]]()
-        for number, fact in enumerate(fact_table(self.facts, corpus.types, corpus.intents).facts):
+        for number, fact in enumerate(self._facts):
             for way, name in enumerate(WAYS):
                 meaning |= {text: (number, way) for texts in fact.texts[name] for text in texts}
         return meaning
@@ -64,19 +74,16 @@ class KeepsFacts:
     @cached_property
     def _wordings(self) -> Sequence[Sequence[str]]:
         """Wordings of the request for each fact."""
-        corpus = load_corpus()
-        facts = fact_table(self.facts, corpus.types, corpus.intents).facts
+        corpus = self._corpus
         return [
             [corpus.messages[text] for text in corpus.wordings[fact.type][: corpus.n_wordings[fact.type]]]
-            for fact in facts
+            for fact in self._facts
         ]
 
     @cached_property
     def _names(self) -> Sequence[str]:
         """Name of the skill that keeps each fact."""
-        corpus = load_corpus()
-        facts = fact_table(self.facts, corpus.types, corpus.intents).facts
-        return [f"fact: {corpus.types[fact.type]}" for fact in facts]
+        return [f"fact: {self._corpus.types[fact.type]}" for fact in self._facts]
 
     @cached_property
     def _unread(self) -> Bool:
@@ -105,9 +112,7 @@ class KeepsFacts:
         name = seen.context.texts.add([self._names[number] for number in fact])
         same = (books.name[row] == name[:, None]) & (np.arange(books.name.shape[1]) < books.n_skills[row, None])
         held = same.any(axis=1)
-        if self.again == "ignore":
-            row, fact, name, same, held = row[~held], fact[~held], name[~held], same[~held], held[~held]
-        renews = held & (self.again == "update")
+        renews = held & (self.again != "add")
         old, number = np.full((2, len(row)), -1, np.int32)
         old[renews] = same[renews].argmax(axis=1)
         number[renews] = books.examples.of_skill[row[renews], old[renews]]
@@ -120,7 +125,8 @@ class KeepsFacts:
         batch.skill[used], batch.skill[rated], batch.skill[kept] = seen.skill[hit], later.skill, old
         batch.rating[used], batch.rating[rated] = seen.rating[hit], later.value
         batch.name[kept] = np.where(renews, -1, name)
-        batch.text[kept], batch.source[kept] = text, seen.turn
+        batch.text[kept] = text
+        batch.source[kept] = np.where(renews & (self.again == "ignore"), -1, seen.turn)
         batch.about[used], batch.about[rated], batch.about[kept] = seen.turn, later.turn, seen.turn
         batch.uses[used] = 1
         batch.reason[used], batch.reason[rated], batch.reason[kept] = 0, 1, np.where(renews, 3, 2)
@@ -145,8 +151,6 @@ class KeepsFacts:
                 fact[row], way[row] = self._meaning[text]
         implied = uniform(fold(seen.context.event, int(Purpose.KEPT))) < self.misses_implied
         fact[(way == IMPLIED) & implied] = -1
-        if self.again == "ignore":
-            fact[np.isin(way, (CHANGES, ENDS))] = -1
         now = known.row[(known.kind == CORRECTION) & (known.turn == seen.turn)] if self.corrections else ()
         for row in now:
             fact[row] = self._asked.get(words[row], -1)

@@ -21,7 +21,7 @@ WAYS = ("tells", "changes", "implied", "ends")
 TELLS, CHANGES, IMPLIED, ENDS = range(len(WAYS))
 MOST_THINGS = 4096  # facts, and pairs of them
 _SECTIONS = ("known_by", "one_offs", "facts", "pairs")
-_BUILT_IN = DATA / "facts" / "facts.yaml"
+_BUILT_IN = (DATA / "facts" / "facts.yaml", DATA / "facts" / "clinc150.yaml")
 _PAIR = ("name", "needs", "wordings")
 
 
@@ -60,13 +60,21 @@ class FactTable:
 
 
 def fact_table(path: str | None, types: Sequence[str], intents: Sequence[str]) -> FactTable:
-    """The table of a file (None: the built-in one) for these request types, named "intent" or "intent|slot value".
+    """The table of a file for these request types, named "intent" or "intent|slot value". None: the built-in file that
+    is about intents of the corpus alone.
 
     Raises UsageError, with file and row, for an intent without `known_by`, a fact without values or messages, and
     unknown names.
     """
-    file = Path(path) if path else _BUILT_IN
+    file = Path(path) if path else _built_in(frozenset([*types, *intents]))
     return _compiled(file, tuple(types), tuple(intents))
+
+
+@lru_cache(maxsize=4)
+def _built_in(names: frozenset[str]) -> Path:
+    """The first built-in file whose intents are all among these names; else the first one, which says what is amiss."""
+    listed = ((file, [name for some in yaml_of(file)["known_by"].values() for name in some]) for file in _BUILT_IN)
+    return next((file for file, rows in listed if names.issuperset(rows)), _BUILT_IN[0])
 
 
 @lru_cache(maxsize=4)
@@ -162,6 +170,8 @@ def _pairs(file: Path, section: object, place: Mapping[str, int]) -> tuple[FactP
 
 
 def pair_needs(path: str | None) -> Mapping[str, Sequence[str]]:
-    """Request types that each request for two facts needs, by its name, of a file that `fact_table` reads."""
-    rows = yaml_of(Path(path) if path else _BUILT_IN)["pairs"]
-    return {row["name"]: row["needs"] for row in rows}
+    """Request types that each request for two facts needs, by its name, of a file that `fact_table` reads; None: of
+    all built-in ones, whose names differ.
+    """
+    files = (Path(path),) if path else _BUILT_IN
+    return {row["name"]: row["needs"] for file in files for row in yaml_of(file)["pairs"]}

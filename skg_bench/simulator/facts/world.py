@@ -41,6 +41,7 @@ from skg_bench.simulator.facts.ledger import TellingShares, draw_tellings, pair_
 from skg_bench.simulator.facts.outcome import CORRECTION, FACTS, KNOWABLE, OLD_DAYS, UNKNOWABLE, FactOutcome
 from skg_bench.simulator.facts.stream import Needs, woven
 from skg_bench.simulator.facts.table import TELLING, FactTable, fact_table
+from skg_bench.simulator.facts.told_file import ToldRow, told_digest, told_rows, told_tellings
 
 WhoKnows = Literal["table", "world"]
 _MODEL = 2**31 - 1  # in the place of a user's id, in the key of the model
@@ -61,6 +62,7 @@ class FactUsers:
 
     users: AssistantUsers
     facts: str | None
+    tellings: str | None
     known_by: WhoKnows
     tools: bool
     never_told: float
@@ -81,7 +83,7 @@ class FactUsers:
     correction_repairs: float
     stream: Stream = field(default="stateful", init=False)  # offers tire
     domain: Domain = field(default=FACTS, init=False)
-    reaches: ClassVar[Reaches] = {"facts": Reach(("reads",))}
+    reaches: ClassVar[Reaches] = {"facts": Reach(("reads",)), "tellings": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -127,10 +129,15 @@ class FactUsers:
         names, n = self.users.names, len(self.users.types)
         return (*names[:n], *self.types[n:], *names[n:])
 
+    @cached_property
+    def _told(self) -> Sequence[ToldRow]:
+        """Rows of the file of tellings."""
+        return () if self.tellings is None else told_rows(self.tellings, self.catalogue)
+
     @property
     def digest(self) -> str:
-        """Hash of corpus and facts."""
-        return f"{self.users.digest}{self.catalogue.table.digest}"
+        """Hash of corpus, facts and tellings."""
+        return f"{self.users.digest}{self.catalogue.table.digest}{told_digest(self.tellings)}"
 
     def one_offs_again(self, seed: int, users: I32, weeks: int) -> float:
         """Expected share of a user's one-offs that come again."""
@@ -153,7 +160,10 @@ class FactUsers:
     def _events(self, seed: int, users: I32, weeks: int) -> tuple[Events, Needs]:
         events, keys, horizon = self.users.population(seed, users, weeks), key(seed, users), weeks * 7 * DAY
         pairs = pair_requests(self.catalogue, self.asks_for_two, keys, events, horizon)
-        tellings = draw_tellings(self.catalogue, self._shares, keys, events, pairs, horizon)
+        if self.tellings is None:
+            tellings = draw_tellings(self.catalogue, self._shares, keys, events, pairs, horizon)
+        else:
+            tellings = told_tellings(self._told, self.catalogue, keys, users, horizon)
         return woven(self.catalogue, self._judging.ttl_of, events, tellings, pairs)
 
     def events(self, state: FactUsersState, turn: int) -> Event:
