@@ -1,61 +1,105 @@
-"""Rightness of requests for facts, and causes of what is lost, by arm of a run of `facts`."""
+"""What a memory of facts is worth and what it loses: runs of `facts` on two corpora with several seeds."""
 
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
 
-import numpy as np
+import typer
 
+from experiments.facts.causes import KNOWER_COLUMNS, arm_facts, cause_table, knowers
+from experiments.facts.played import CORPORA, cpu_minutes, overrides_of, played
+from experiments.facts.worths import CONTROLS, MEMORIES, FactClaim, Worth, verdict, worths
+from skg_bench.analysis.comparison.seeds import SeedRuns
 from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment, OneRun
-from skg_bench.core.errors import UsageError
-from skg_bench.runfolder.run import Run
-from skg_bench.simulator.facts.table import pair_needs
-from skg_bench.simulator.facts.waterfall import FACT_CAUSES, fact_losses
+from skg_bench.app.experiments import Experiment, Folder
+from skg_bench.app.progress import console
 
-COMMAND = "skg-bench run experiment=facts users=16 weeks=8; skg-bench experiment facts RUN --write reports"
-COLUMNS = ("arm", "told", "changed", "not told", *(cause.replace("_", " ") for cause in FACT_CAUSES))
+COMMAND = "skg-bench experiment facts --write reports"
 MOST_WITHOUT_MEMORY = 0.1  # of told facts that are answered rightly
+Worths = Mapping[str, Mapping[FactClaim, Worth]]  # by corpus
 
 
-@dataclass(frozen=True)
-class ArmFacts:
-    """One arm: shares of right answers, and chances of wrong ones by cause."""
-
-    arm: str
-    told: float
-    changed: float
-    not_told: float
-    losses: dict[str, float]
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """Cells under COLUMNS; shares in percent."""
-        shares = (f"{100 * share:.1f}" for share in (self.told, self.changed, self.not_told))
-        return (self.arm, *shares, *(f"{self.losses[cause]:.1f}" for cause in FACT_CAUSES))
+def claim_table(title: str, claims: Sequence[FactClaim], by_corpus: Worths) -> Table:
+    """Each claim with its worth on each corpus and its verdict."""
+    rows = []
+    for claim in claims:
+        each = {corpus: found[claim] for corpus, found in by_corpus.items() if claim in found}
+        if each:
+            cells = (each[corpus].size if corpus in each else "-" for corpus in by_corpus)
+            rows.append((claim.name, *cells, verdict(each)))
+    return Table(title, ("claim", *by_corpus, "verdict"), rows)
 
 
-def arm_facts(run: Run, arm: str) -> ArmFacts:
-    """Counts of an arm."""
-    turns = run.turns(arm)
-    right = turns["answer_correct"].fill_null(False).to_numpy()
-    known, missing = (np.array(turns["need"].to_pylist()) == need for need in ("told", "not_told"))
-    changed = known & turns["fact_changed"].to_numpy()
-    file = run.manifest["config"]["simulator"]["facts"]
-    losses = fact_losses(turns, run.updates(arm), run.feedback(arm), pair_needs(file))
-    shares = [float(right[mask].mean()) if mask.any() else 0.0 for mask in (known, changed, missing)]
-    return ArmFacts(arm, shares[0], shares[1], shares[2], losses)
+def unexpected(by_corpus: Worths) -> list[str]:
+    """Claims whose verdict is not the expected one, in words."""
+    lines = []
+    for claim in (*MEMORIES, *CONTROLS):
+        each = {corpus: found[claim] for corpus, found in by_corpus.items() if claim in found}
+        words = {worth.word for worth in each.values()}
+        match claim.expected:
+            case "better":
+                holds = "better" in words and "worse" not in words
+            case "not better":
+                holds = "better" not in words
+            case _:
+                holds = True
+        if each and not holds:
+            lines.append(f"{claim.name} reads {verdict(each)}, expected was {claim.expected}.")
+    return lines
 
 
-def analyse(run: OneRun) -> Report:
-    """Analyses a run of `facts`; as expected if without a memory at most a tenth of told facts is answered rightly."""
-    if run.manifest["domain"]["name"] != "facts":
-        raise UsageError(f"{run.path} has no facts; run experiment=facts")
-    lines = [arm_facts(run, arm) for arm in run.arms]
-    shown = Table("Requests for facts: right, in percent, and wrong by cause", COLUMNS, [line.cells for line in lines])
-    (never,) = (line for line in lines if line.arm == run.manifest["config"]["reference"])
-    holds = never.told <= MOST_WITHOUT_MEMORY
-    words = f"Without a memory {100 * never.told:.1f} % of told facts are answered rightly."
-    about = "Right answers in percent of requests; wrong ones as sums of their chances, by the first link that failed."
-    return Report([shown, words], page("A memory of facts", COMMAND, about, shown.markdown()), holds=holds)
+def _scope(runs: Mapping[str, SeedRuns]) -> str:
+    sizes = [(len(group.runs), group.manifest["users"], group.manifest["weeks"]) for group in runs.values()]
+    seeds, users, weeks = sizes[0]
+    return f"{seeds} seeds of {users} users and {weeks} weeks each, on each corpus."
 
 
-EXPERIMENT = Experiment(analyse)
+def report(runs: Mapping[str, SeedRuns]) -> Report:
+    """Report on runs by corpus; as expected if told facts need a memory, and if all claims read as expected."""
+    by_corpus = {corpus: worths(group, (*MEMORIES, *CONTROLS)) for corpus, group in runs.items()}
+    never = {corpus: arm_facts(group, "never") for corpus, group in runs.items()}
+    rows = [row for corpus, group in runs.items() for row in knowers(corpus, group, "never")]
+    wrong = unexpected(by_corpus)
+    words = [f"Without a memory {100 * arm.told:.1f} % of told facts are answered rightly on {corpus}."
+             for corpus, arm in never.items()]  # fmt: skip
+    parts = (
+        Table("Who can know what is asked", KNOWER_COLUMNS, rows),
+        claim_table("Worth of memories, with and without facts", MEMORIES, by_corpus),
+        claim_table("Controls", CONTROLS, by_corpus),
+        *(cause_table(corpus, group) for corpus, group in runs.items()),
+    )
+    about = (
+        f"{_scope(runs)} Differences are utility a request, or shares of requests for facts, with 95 % intervals for "
+        "new users: random effects over seeds. Where one corpus shows a difference and the other has the other sign, "
+        "the verdict is that it depends on the corpus. Wrong answers by cause are sums of their chances, by the "
+        "first link that failed."
+    )
+    said = "\n".join(f"* {line}" for line in (*words, *(wrong or ["All verdicts are as expected."])))
+    text = page("What a memory of facts is worth", COMMAND, about, said, *parts)
+    holds = not wrong and all(arm.told <= MOST_WITHOUT_MEMORY for arm in never.values())
+    return Report([*parts, *words, *wrong], text, holds=holds)
+
+
+def analyse(
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as simulator.implied=0; for all runs.")
+    ] = None,
+    corpus: Annotated[list[str] | None, typer.Option(help="built-in or clinc150; repeatable. Default: both.")] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each corpus.", min=1)] = 5,
+    users: Annotated[int, typer.Option(help="Of each run.", min=2)] = 12,
+    weeks: Annotated[int, typer.Option(help="Of each run.", min=1)] = 8,
+    arm: Annotated[list[str] | None, typer.Option(help="Of the experiment; repeatable. Default: all.")] = None,
+    out: Folder = None,
+) -> Report:
+    """Makes its own runs; prints beforehand how many CPU minutes they take."""
+    given = [f"users={users}", f"weeks={weeks}", "workers=1", *(overrides or ())]
+    chosen = {name: overrides_of(name, arm or (), given) for name in corpus or CORPORA}
+    minutes = sum(cpu_minutes(each, seeds) for each in chosen.values())
+    console().print(f"{seeds * len(chosen)} runs, about {minutes:.0f} CPU minutes")
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {name: played(each, range(1, seeds + 1), (out or Path(folder)) / name) for name, each in chosen.items()}
+        return report(runs)
+
+
+EXPERIMENT = Experiment(analyse, one_thread=True)
