@@ -1,4 +1,4 @@
-"""What a memory of facts is worth and what it loses: runs of `facts` on two corpora with several seeds."""
+"""Worth of a memory of facts, and what it loses: runs of `facts` on two corpora with several seeds."""
 
 import tempfile
 from collections.abc import Mapping, Sequence

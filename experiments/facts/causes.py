@@ -1,4 +1,4 @@
-"""Who can know what is asked, rightness of requests for facts, and causes of what is lost, by arm."""
+"""Knowers of what is asked, rightness of requests for facts, and causes of what is lost, by arm."""
 
 from dataclasses import dataclass
 
