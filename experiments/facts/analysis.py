@@ -24,7 +24,7 @@ def claim_table(title: str, claims: Sequence[FactClaim], by_corpus: Worths) -> T
     """Each claim with its worth on each corpus and its verdict."""
     rows = []
     for claim in claims:
-        each = {corpus: found[claim] for corpus, found in by_corpus.items() if claim in found}
+        each = {corpus: by_claim[claim] for corpus, by_claim in by_corpus.items() if claim in by_claim}
         if each:
             cells = (each[corpus].size if corpus in each else "-" for corpus in by_corpus)
             rows.append((claim.name, *cells, verdict(each)))
@@ -35,7 +35,7 @@ def unexpected(by_corpus: Worths) -> list[str]:
     """Claims whose verdict is not the expected one, in words."""
     lines = []
     for claim in (*MEMORIES, *CONTROLS):
-        each = {corpus: found[claim] for corpus, found in by_corpus.items() if claim in found}
+        each = {corpus: by_claim[claim] for corpus, by_claim in by_corpus.items() if claim in by_claim}
         words = {worth.word for worth in each.values()}
         match claim.expected:
             case "better":
@@ -75,8 +75,8 @@ def report(runs: Mapping[str, SeedRuns]) -> Report:
         "the verdict is that it depends on the corpus. Wrong answers by cause are sums of their chances, by the "
         "first link that failed."
     )
-    said = "\n".join(f"* {line}" for line in (*words, *(wrong or ["All verdicts are as expected."])))
-    text = page("What a memory of facts is worth", COMMAND, about, said, *parts)
+    findings = "\n".join(f"* {line}" for line in (*words, *(wrong or ["All verdicts are as expected."])))
+    text = page("What a memory of facts is worth", COMMAND, about, findings, *parts)
     holds = not wrong and all(arm.told <= MOST_WITHOUT_MEMORY for arm in never.values())
     return Report([*parts, *words, *wrong], text, holds=holds)
 

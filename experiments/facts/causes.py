@@ -54,12 +54,12 @@ def knowers(corpus: str, runs: SeedRuns, arm: str) -> list[tuple[str, ...]]:
     turns = runs.turns(arm, ["known_by", "need", "answer_correct"])
     knower, need = (np.array(turns[name].to_pylist(), dtype=object) for name in ("known_by", "need"))
     right = turns["answer_correct"].fill_null(False).to_numpy()
-    asked = (knower != "telling").sum()
+    requests = (knower != "telling").sum()
     masks = {name: knower == name for name in KNOWERS if name != "user"}
     masks["the user, who told it"] = (knower == "user") & (need == "told")
     masks["the user, who never told it, or ended it"] = (knower == "user") & (need == "not_told")
     return [
-        (corpus, name, f"{100 * mask.sum() / asked:.1f} %", f"{100 * right[mask].mean():.1f} %")
+        (corpus, name, f"{100 * mask.sum() / requests:.1f} %", f"{100 * right[mask].mean():.1f} %")
         for name, mask in masks.items()
         if mask.any()
     ]

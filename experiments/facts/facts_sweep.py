@@ -70,7 +70,7 @@ def lines(share: str, by_value: Mapping[float, Mapping[FactClaim, Worth]], usual
     """Cells under HEADINGS, one line a claim."""
     rows: list[tuple[str, ...]] = []
     for claim in CLAIMS:
-        values = {value: found[claim] for value, found in sorted(by_value.items())}
+        values = {value: by_claim[claim] for value, by_claim in sorted(by_value.items())}
         words = "; ".join(f"{value:g}: {worth.size} {worth.word}" for value, worth in values.items() if worth.measured)
         smallest = turn(values, usual)
         rows.append((claim.name, share, words, "no" if smallest is None else str(smallest)))

@@ -126,15 +126,15 @@ class Tallied:
 def worths(runs: SeedRuns, claims: Sequence[FactClaim]) -> dict[FactClaim, Worth]:
     """Worth of each claim whose arms are in the runs: for new users; requests are those of the corpus."""
     tallied = [Tallied(run) for run in runs.runs]
-    found = {}
+    by_claim = {}
     for claim in claims:
         if {claim.arm, claim.reference} <= {*runs.arms}:
             estimates, units = zip(*(each.difference(claim) for each in tallied), strict=True)
             means, errors = (np.array([getattr(each, name) for each in estimates]) for name in ("mean", "se"))
             kept = np.isfinite(means) & np.isfinite(errors)
             mean, low, high = random_effects(means[kept], errors[kept]) if kept.any() else (np.nan,) * 3
-            found[claim] = Worth(mean, low, high, units[0])
-    return found
+            by_claim[claim] = Worth(mean, low, high, units[0])
+    return by_claim
 
 
 def verdict(by_corpus: Mapping[str, Worth]) -> str:

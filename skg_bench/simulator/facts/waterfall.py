@@ -49,10 +49,10 @@ def fact_losses(
             has = {stated.get((at[0], source)) for skill in sources for source in skill.before(at[1])}
             needed = set(pairs.get(name, (name,)))
             lost = float(not row["answer_correct"]) if row["chance"] is None else 1.0 - row["chance"]
-            told = all((at[0], fact) in ledger for fact in needed)
-            guessed = 0.0 if told or row["prompt"] is None else min(lost, guesses)
+            in_ledger = all((at[0], fact) in ledger for fact in needed)
+            guessed = 0.0 if in_ledger or row["prompt"] is None else min(lost, guesses)
             losses["never_told"] += guessed
-            losses[_cause(row["prompt"], told=told, kept=needed <= has)] += lost - guessed
+            losses[_cause(row["prompt"], in_ledger=in_ledger, kept=needed <= has)] += lost - guessed
         if row["known_by"] == "telling":
             ledger.add((at[0], name))
             stated[at] = name
@@ -86,8 +86,8 @@ def _kept(updates: pa.Table) -> Mapping[int, Sequence[KeptSkill]]:
     return by_user
 
 
-def _cause(prompt: object, *, told: bool, kept: bool) -> str:
-    match prompt, told:
+def _cause(prompt: object, *, in_ledger: bool, kept: bool) -> str:
+    match prompt, in_ledger:
         case None, _:
             return "stored"
         case ("outdated" | "mistaken") as stated, _:
