@@ -6,10 +6,9 @@ from inspect import Parameter, signature
 from pkgutil import resolve_name
 from typing import Any, Literal, Union, get_args, get_origin
 
-from skg_bench.app.suggestions import nearest
 from skg_bench.app.targets import class_of, described_components, parameters
 from skg_bench.app.trust import Origin, admitted
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 
 
 def build(seam: str, node: Mapping[str, Any], origin: Origin, where: str = "") -> Any:

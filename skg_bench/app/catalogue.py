@@ -10,8 +10,7 @@ import yaml
 from skg_bench.app import table_blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import text_of
 
 

@@ -23,8 +23,7 @@ import yaml
 from skg_bench.analysis.comparison.findings import FindingsFile, digest_of, files, note_origins
 from skg_bench.app.claim_inputs import REWRITTEN, analysis, refusal, surroundings
 from skg_bench.app.progress import console
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import text_of
 from skg_bench.core.package import CHECKOUT, EXPERIMENTS
 from skg_bench.core.shapes import shaped

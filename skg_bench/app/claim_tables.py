@@ -9,8 +9,7 @@ from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app import table_blocks
 from skg_bench.app.claim_inputs import by_id, refusals
 from skg_bench.app.progress import console
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.package import DATA
 
 FORMATS = ("table", "markdown", "json")

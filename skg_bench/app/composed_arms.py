@@ -8,12 +8,11 @@ from typing import Any
 from skg_bench.app.building import build
 from skg_bench.app.root_checks import PIPELINE
 from skg_bench.app.skillbook import seed_books
-from skg_bench.app.suggestions import nearest
 from skg_bench.app.trust import Origin, admitted
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.core.arms import Arm, Fork
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 
 Compositions = Mapping[str, Mapping[str, Any]]
 _FORK = re.compile(r"(?P<arm>.*)@(?P<turn>[0-9]{1,9})")

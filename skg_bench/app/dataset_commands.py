@@ -6,8 +6,7 @@ from urllib.request import urlopen
 
 from skg_bench.app import table_blocks
 from skg_bench.app.progress import console
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import LARGEST_FILE, bytes_of
 from skg_bench.simulator.logs.datasets import Dataset, datasets
 

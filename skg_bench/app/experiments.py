@@ -21,8 +21,7 @@ from skg_bench.app import table_blocks
 from skg_bench.app.examples import HELP
 from skg_bench.app.experiment_report import Report, check_folder
 from skg_bench.app.progress import console, working
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError, install_hint
+from skg_bench.core.errors import UsageError, install_hint, nearest
 from skg_bench.core.foreign import text_of
 from skg_bench.core.package import EXPERIMENTS, experiment_module
 from skg_bench.runfolder.run import Run

@@ -15,8 +15,7 @@ from hydra.core.override_parser.types import Override as HydraOverride
 from hydra.errors import HydraException
 
 from skg_bench.app.packages import groups
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 
 Tree = Mapping[str, Any]
 INSIDE = ("curator", "llm")  # groups whose options may stand inside of other components, at a key of the group's name

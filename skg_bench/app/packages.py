@@ -11,8 +11,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.package import CONF, PACKAGE
 
 ENTRY_POINTS = "skg_bench.components"

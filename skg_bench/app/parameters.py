@@ -14,9 +14,8 @@ import yaml
 from skg_bench.app import table_blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
-from skg_bench.app.suggestions import nearest
 from skg_bench.asking.asking import writes_texts
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import text_of
 
 ROOT_YAML = "config"  # the yaml of the keys that belong to no seam

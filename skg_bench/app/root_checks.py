@@ -7,8 +7,7 @@ from typing import Any
 
 from skg_bench.app import salts
 from skg_bench.app.overrides import Override
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 
 SHARED_SEAMS = ("simulator", "embedder", "tracker", "launcher")
 PIPELINE = "skg_bench.assistant.pipeline.Pipeline"

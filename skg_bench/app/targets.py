@@ -11,8 +11,7 @@ import yaml
 
 from skg_bench.app.overrides import INSIDE
 from skg_bench.app.packages import ENTRY_POINTS, Package, groups, packages, trusted
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import text_of
 
 Node = Mapping[str, Any]

@@ -1,7 +1,15 @@
-"""The one error a user is meant to read: it names the value, what is valid, and what to do."""
+"""The one error a user is meant to read: it names the value, what is valid, and what to do.
+
+`nearest` and `install_hint` write the end of its message.
+"""
 
 import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
+
+_LISTED = 24  # more options than this are not listed
+_FIRST = 12  # of these, where nothing is like what was given
 
 
 class UsageError(Exception):
@@ -46,6 +54,21 @@ class naming:  # noqa: N801  read as a word: with naming(component)
         if isinstance(error, IndexError):
             made = type(self._component)
             raise IndexError(f"{made.__module__}.{made.__qualname__}, which is given its own rows: {error}") from error
+
+
+def nearest(given: str, valid: Iterable[str]) -> str:
+    """`did you mean X? valid: A, B, C`, for the end of an error message; empty without options. Of many options the
+    first ones are named where none is like what was given.
+    """
+    options = sorted(set(valid))
+    close = get_close_matches(given, options, n=1, cutoff=0.6)
+    if not close:  # the right word at the wrong depth: `threshold` for `policy.threshold`
+        by_end = {option.rsplit(".", 1)[-1]: option for option in reversed(options)}
+        close = [by_end[end] for end in get_close_matches(given.rsplit(".", 1)[-1], by_end, n=1, cutoff=0.75)]
+    listed = f"valid: {', '.join(options)}" if 0 < len(options) <= _LISTED else ""
+    if not close and len(options) > _LISTED:
+        listed = f"valid: {', '.join(options[:_FIRST])} and {len(options) - _FIRST} more"
+    return " ".join(part for part in (f"did you mean {close[0]!r}?" if close else "", listed) if part)
 
 
 def install_hint(extra: str) -> str:

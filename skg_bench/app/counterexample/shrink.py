@@ -12,10 +12,9 @@ from skg_bench.analysis.counts.tally import needs_truth
 from skg_bench.analysis.statistics.ddmin import Subset, ddmin
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Replayer, Scenario
-from skg_bench.app.suggestions import nearest
 from skg_bench.app.trust import FromFile
 from skg_bench.core.arms import Arm
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.world import Events, calls, hit_mask
 from skg_bench.engine.excerpt import Excerpts, events_of_user

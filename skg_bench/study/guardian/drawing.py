@@ -13,8 +13,7 @@ import pandas as pd
 from skg_bench.analysis.comparison.findings import Evidence
 from skg_bench.app.experiment_report import Report
 from skg_bench.app.experiments import Experiment, Folder, Number, Overrides, PriorFile, Profile
-from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.launching import Tick
 from skg_bench.study import kept_draws
 from skg_bench.study.guardian.lives import Draw, Lives, Measure
