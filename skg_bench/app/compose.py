@@ -5,27 +5,16 @@ what it composed, after their keys were checked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
 
-from hydra import compose as hydra_compose
-from hydra import initialize_config_dir
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
-from skg_bench.app.overrides import Override, check_interpolations, check_keys, deepened, has, parse
-from skg_bench.app.packages import packages
-from skg_bench.app.root_checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, check_arm_key, check_parts, check_root
-from skg_bench.core.errors import UsageError
+from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
+from skg_bench.app.hydra_trees import Config, HydraTrees, hydra_trees, plainly_composed, raw_tree
+from skg_bench.app.overrides import Override, check_keys, deepened, has, parse
+from skg_bench.app.root_checks import check_arm_key, check_parts, check_root
 
-Config = dict[str, Any]
-_TREES = 64  # that a composer keeps, of about a megabyte each
 _OF_ROOT = ("arms", "contrasts")  # a third of a tree, which no arm reads: each arm is a changed copy of it
-_OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
 _WITH = (
     "_with_"  # in an option or an experiment: what is chosen at other groups along with it, unless something else is
 )
@@ -43,13 +32,13 @@ class Composed:
 
 
 class Composer:
-    """Composes against one configuration search path; trees of equal choices are composed once.
+    """Composes against one configuration search path.
 
     Raises UsageError for whatever is wrong with overrides or with a yaml file.
     """
 
-    def __init__(self) -> None:
-        self._trees: dict[tuple[str, ...], DictConfig] = {}
+    def __init__(self, trees: HydraTrees) -> None:
+        self._trees = trees
 
     def root(self, overrides: Sequence[Override]) -> Config:
         """The resolved root.
@@ -57,7 +46,7 @@ class Composer:
         Raises UsageError for unknown keys and for values out of range.
         """
         tree = self._with_inner(self._root_tree(overrides), overrides, "")
-        raw = _raw(tree)
+        raw = raw_tree(tree)
         values = [deepened(override, raw) for override in overrides if not override.choice and not override.inner]
         for override in values:
             check_keys(override, raw)
@@ -76,7 +65,9 @@ class Composer:
         with open_dict(tree):
             for key in _OF_ROOT:
                 tree.pop(key, None)
-        nodes = self._nodes([override for texts in arm_overrides.values() for override in texts if override.choice])
+        nodes = self._trees.nodes(
+            (override.path, override.value) for texts in arm_overrides.values() for override in texts if override.choice
+        )
         inner = [override for override in overrides if override.inner]
         arms, without = {}, dict[str, list[str]]()
         for name, texts in arm_overrides.items():
@@ -86,28 +77,24 @@ class Composer:
                     if override.choice:
                         arm[override.path] = nodes[override.path][override.value]
             for override in inner:  # one at a time: the place of one may lie in what another one chose
-                if has(_raw(arm), override.path):
+                if has(raw_tree(arm), override.path):
                     arm = self._with_inner(arm, [override], f"arm {name!r}: ")
             arm = self._with_inner(arm, [override for override in texts if override.inner], f"arm {name!r}: ")
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)
-        before = _raw(whole)["arms"]
+        before = raw_tree(whole)["arms"]
         changed = [name for name, texts in root["arms"].items() if before.get(name) != texts]
         return Composed(root, arms, without, overrides, changed)
-
-    def options(self, group: str, names: Sequence[str]) -> list[Config]:
-        """Nodes that these options of a group compose to, interpolations as they are."""
-        return list(_raw(self._nodes(parse([f"{group}={name}" for name in names])))[group].values())
 
     def _root_tree(self, overrides: Sequence[Override]) -> DictConfig:
         # of two of a group the later counts
         chosen = {override.path: str(override.value) for override in overrides if override.choice}
-        tree = self._tree(_choices(chosen))
+        tree = self._trees.tree(_choices(chosen))
         along: dict[str, str] = {}
         while brought := _brought(tree).keys() - along.keys() - chosen.keys():  # what is brought along brings more
             along |= {group: _brought(tree)[group] for group in brought}
-            tree = self._tree(_choices(along | chosen))
+            tree = self._trees.tree(_choices(along | chosen))
         return tree if not _brought(tree) else _without(tree)
 
     def _with_inner(self, tree: DictConfig, overrides: Sequence[Override], where: str) -> DictConfig:
@@ -117,31 +104,12 @@ class Composer:
             return tree
         changed = tree.copy()
         for override in inner:
-            check_keys(override, _raw(changed), where)
+            check_keys(override, raw_tree(changed), where)
             group = override.path.rpartition(".")[2]
-            node = self._nodes(parse([f"{group}={override.value}"]))[group][override.value]
+            node = self._trees.nodes([(group, override.value)])[group][override.value]
             with open_dict(changed):
                 OmegaConf.update(changed, override.path, node, merge=False)
         return changed
-
-    def _nodes(self, choices: Sequence[Override]) -> DictConfig:
-        """Node that each option of a group composes to: `nodes.policy.never`. One call of Hydra, which takes 0.1 s."""
-        if not choices:
-            return OmegaConf.create({})
-        beside = {f"+{option.path}@{_OPTIONS}.{option.path}.{option.value}={option.value}" for option in choices}
-        nodes: DictConfig = self._tree(tuple(sorted(beside)))[_OPTIONS]
-        return nodes
-
-    def _tree(self, choices: tuple[str, ...]) -> DictConfig:
-        if choices not in self._trees:
-            while len(self._trees) >= _TREES:
-                del self._trees[next(iter(self._trees))]
-            with _plain_errors(" ".join(choices)), initialize_config_dir(str(packages()[0].conf), version_base="1.3"):
-                tree = hydra_compose("config", overrides=[*choices, *_search_path()])
-            for key, node in _raw(tree).items():
-                check_interpolations(key, node)
-            self._trees[choices] = tree
-        return self._trees[choices]
 
 
 def _named_as_chosen(root: Config, overrides: Sequence[Override]) -> Config:
@@ -207,14 +175,8 @@ def compose(texts: Sequence[str]) -> Composed:
 
 
 def composer() -> Composer:
-    """The composer that all calls share as long as no yaml file changes, so that each choice is composed once."""
-    files = (file for package in packages() for file in package.conf.rglob("*.yaml"))
-    return _composer(tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in sorted(files)))
-
-
-@lru_cache(maxsize=2)
-def _composer(_files: tuple[tuple[str, int, int], ...]) -> Composer:
-    return Composer()
+    """A composer of the yaml files as they are."""
+    return Composer(hydra_trees())
 
 
 def _arm(
@@ -225,7 +187,7 @@ def _arm(
     A value of the root under a component that the arm replaces counts where the arm's own component has that key, or
     wraps a component that has it: `policy.threshold=0.4` does not concern an arm whose policy has no threshold.
     """
-    raw = _raw(tree)
+    raw = raw_tree(tree)
     own_values = [deepened(override, raw) for override in arm_overrides if not override.choice and not override.inner]
     for override in own_values:
         check_keys(override, raw, where)
@@ -247,14 +209,9 @@ def _arm(
     return {seam: config[seam] for seam in SEAMS_OF_ARMS if seam not in unused}, without
 
 
-def _search_path() -> list[str]:
-    folders = [f"'file://{package.conf}'" for package in packages()[1:]]
-    return [f"hydra.searchpath=[{','.join(folders)}]"] if folders else []
-
-
 def _with(config: DictConfig, values: Sequence[Override]) -> DictConfig:
     """Sets values on a configuration, which is changed."""
-    with _plain_errors(""), open_dict(config):
+    with plainly_composed(""), open_dict(config):
         for override in values:
             if override.delete:
                 above, _, last = override.path.rpartition(".")
@@ -266,21 +223,7 @@ def _with(config: DictConfig, values: Sequence[Override]) -> DictConfig:
     return config
 
 
-def _raw(tree: DictConfig) -> Config:
-    raw: Config = OmegaConf.to_container(tree, resolve=False)  # type: ignore[assignment]
-    return raw
-
-
 def _resolved(tree: DictConfig) -> Config:
-    with _plain_errors(""):
+    with plainly_composed(""):
         resolved: Config = OmegaConf.to_container(tree, resolve=True, throw_on_missing=True)  # type: ignore[assignment]
     return resolved
-
-
-@contextmanager
-def _plain_errors(what: str) -> Iterator[None]:
-    try:
-        yield
-    except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(f"the configuration {what} does not compose: {reason}".replace("  ", " ")) from error

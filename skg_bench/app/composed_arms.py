@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.building import build
-from skg_bench.app.root_checks import PIPELINE
 from skg_bench.app.skillbook import seed_books
 from skg_bench.app.trust import Origin, admitted
 from skg_bench.assistant.pipeline.components import Components

@@ -20,8 +20,7 @@ from skg_bench.analysis.gate.verdict_turns import explain
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import table_blocks
 from skg_bench.app.counterexample import cases
-from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario
-from skg_bench.app.counterexample.commands import answer_in_words
+from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario, answer_in_words
 from skg_bench.app.counterexample.shrink import of_turn
 from skg_bench.app.progress import console
 from skg_bench.app.run_identity import code_digest, commits_between, identity_differences, uncommitted

@@ -14,11 +14,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override as HydraOverride
 from hydra.errors import HydraException
 
-from skg_bench.app.packages import groups
+from skg_bench.app.interpolations import check_interpolations
+from skg_bench.app.packages import INSIDE, groups
 from skg_bench.core.errors import UsageError, nearest
 
 Tree = Mapping[str, Any]
-INSIDE = ("curator", "llm")  # groups whose options may stand inside of other components, at a key of the group's name
 
 
 @dataclass(frozen=True)
@@ -107,26 +107,6 @@ def _plain(parsed: HydraOverride, where: str) -> Override:
             raise UsageError(f"{where}{text}: an arm says itself when it stops to learn: freeze=all, freeze_at=TURN")
         raise UsageError(f"{where}{text}: {path} has no such option; {nearest(str(override.value), groups()[path])}")
     return override
-
-
-_KEY = re.compile(r"\$\{\s*[\w.\[\]]+\s*\}")  # ${seed}
-
-
-def check_interpolations(path: str, value: Any, where: str = "") -> None:
-    """A text in `value` may refer to another key of the configuration, and to nothing outside of it: resolvers such as
-    `${oc.env:NAME}` would write what they find into the manifest.
-
-    Raises UsageError for all else that begins with `${`, before anything is resolved.
-    """
-    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in inside:
-        check_interpolations(path, key, where)
-        check_interpolations(f"{path}.{key}", inner, where)
-    if isinstance(value, str) and "${" in _KEY.sub("", value):
-        raise UsageError(
-            f"{where}{path}={value!r} is refused: ${{...}} may name another key of the configuration, such as "
-            "${seed}, and nothing else. Secrets stay in the environment, where the component that needs them looks"
-        )
 
 
 def leaves(path: str, value: Any) -> Iterator[str]:

@@ -15,6 +15,7 @@ from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.package import CONF, PACKAGE
 
 ENTRY_POINTS = "skg_bench.components"
+INSIDE = ("curator", "llm")  # groups whose options may stand inside of other components, at a key of the group's name
 
 
 @dataclass(frozen=True)

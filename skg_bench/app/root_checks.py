@@ -6,18 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 from skg_bench.app import salts
+from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, SHARED_SEAMS
 from skg_bench.app.overrides import Override
 from skg_bench.core.errors import UsageError, nearest
 
-SHARED_SEAMS = ("simulator", "embedder", "tracker", "launcher")
-PIPELINE = "skg_bench.assistant.pipeline.Pipeline"
-PARTS_OF_PIPELINE = (
-    "router", "reranker", "policy", "curator", "signals", "serving", "named_by", "refit_every", "refit_on_capture",
-    "refit_apart", "scope", "pool", "decline_is_miss", "signs", "seeds", "jobs",
-)  # fmt: skip
-SEAMS_OF_ARMS = (
-    "assistant", *PARTS_OF_PIPELINE, "llm", "hit_latency_ms", "fork", "book", "freeze", "freeze_at", "mood",
-)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from skg_bench.app.building import build
-from skg_bench.app.compose import composer
+from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
@@ -108,7 +108,7 @@ def open_store(name: str = "sqlite", *, era: Era = "v2", **parameters: Any) -> S
     """
     if era not in ERAS:
         raise UsageError(f"era={era!r}; valid: {', '.join(ERAS)}")
-    (node,) = composer().options("store", [name])
+    (node,) = hydra_trees().options("store", [name])
     return StoredBooks(build("store", {**node, **parameters}, COMMAND_LINE), era)
 
 

@@ -9,8 +9,7 @@ from typing import Any, get_type_hints
 
 import yaml
 
-from skg_bench.app.overrides import INSIDE
-from skg_bench.app.packages import ENTRY_POINTS, Package, groups, packages, trusted
+from skg_bench.app.packages import ENTRY_POINTS, INSIDE, Package, groups, packages, trusted
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import text_of
 
@@ -112,9 +111,9 @@ class _Yamls:
         options = [name for name, node in self.nodes.items() if "defaults" in node]
         if not options:
             return frozenset()
-        from skg_bench.app.compose import composer
+        from skg_bench.app.hydra_trees import hydra_trees
 
-        return _chains(composer().options(self.seam, options))
+        return _chains(hydra_trees().options(self.seam, options))
 
 
 def _chains(nodes: Iterable[Node]) -> frozenset[Chain]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hydra import compose as hydra_compose
 
-from skg_bench.app import compose as module
-from skg_bench.app.compose import compose
+from skg_bench.app import hydra_trees as module
+from skg_bench.app.compose import compose, composer
 from skg_bench.app.overrides import parse, sweep_cells
 from skg_bench.core.errors import UsageError
 from tests.app.lab import forget, installed, write
@@ -59,10 +59,10 @@ def test_a_yaml_file_that_changes_is_composed_anew_and_others_are_composed_once(
 
 def test_no_more_trees_are_kept_than_memory_has_room_for(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TREES", 2)
-    shared = module.composer()
+    shared = composer()
     for choices in (["profile=large"], ["policy=never"], ["curator=frozen"], ["profile=large"]):
         assert shared.root(parse(choices))["seed"] == 0
-        assert len(shared._trees) <= 2
+        assert len(shared._trees._trees) <= 2
 
 
 @pytest.mark.parametrize("sign", ["", "+", "++", "~"])

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, SHARED_SEAMS
 from skg_bench.app.building import build
 from skg_bench.app.compose import compose, composer
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.overrides import parse
 from skg_bench.app.packages import groups
-from skg_bench.app.root_checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAMS_OF_ARMS, SHARED_SEAMS
+from skg_bench.app.root_checks import SCALARS
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.core.arms import Arm

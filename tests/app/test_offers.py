@@ -20,11 +20,11 @@ import typer
 import yaml
 
 from skg_bench.app import gate, run_trackers
+from skg_bench.app.arm_keys import SEAMS_OF_ARMS
 from skg_bench.app.building import build
 from skg_bench.app.cli import app
 from skg_bench.app.counterexample import cases, shrink
 from skg_bench.app.packages import packages
-from skg_bench.app.root_checks import SEAMS_OF_ARMS
 from skg_bench.app.skillbook import agentropy_folders
 from skg_bench.app.targets import described_components, parameters
 from skg_bench.app.trust import FromFile, is_plain

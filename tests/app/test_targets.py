@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from skg_bench.app import overrides
 from skg_bench.app.building import build
+from skg_bench.app.packages import INSIDE as NESTED_GROUPS
 from skg_bench.app.packages import groups
 from skg_bench.app.targets import Chain, named_by_yaml
 from skg_bench.app.trust import COMMAND_LINE
@@ -200,7 +200,7 @@ def test_of_all_callables_a_seam_takes_the_classes_that_its_yamls_name_at_each_p
     for (seam, *path), accepted in tried.items():
         around: Chain = tuple(zip(("", *path[1::2]), path[::2], strict=False))
         key = path[-1] if path else ""
-        if path and key in overrides.INSIDE:  # a curator inside of another, or its model: whatever its group offers
+        if path and key in NESTED_GROUPS:  # a curator inside of another, or its model: whatever its group offers
             accepted = accepted | places(key)[()]
         assert {one for one in offered | accepted if named_by_yaml(seam, (*around, (key, one)))} == accepted, (
             seam,

@@ -16,12 +16,13 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skg_bench.app.arm_keys import SEAMS_OF_ARMS
 from skg_bench.app.building import build
-from skg_bench.app.compose import Composed, compose, composer
+from skg_bench.app.compose import Composed, compose
 from skg_bench.app.composed_arms import arms
+from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
-from skg_bench.app.root_checks import SEAMS_OF_ARMS
 from skg_bench.app.targets import described_components
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import asking
@@ -81,7 +82,7 @@ class Case:
         """Is it a model that reads and writes texts, and so a curator's?"""
         if self.seam != "llm":
             return False
-        return asking.writes_texts(resolve_name(composer().options("llm", [self.option])[0]["_target_"]))
+        return asking.writes_texts(resolve_name(hydra_trees().options("llm", [self.option])[0]["_target_"]))
 
     @property
     def overrides(self) -> list[str]:
@@ -383,7 +384,7 @@ def unlisted(seam: str) -> list[str]:
     seam_protocol, package = protocol(seam), importlib.import_module(f"skg_bench.{seam}")
     assert seam_protocol is not None
     options = [case.option for case in cases() if case.seam == seam]
-    nodes = composer().options(seam, options)
+    nodes = hydra_trees().options(seam, options)
     named = {chain[-1][1] for node in nodes for _, chain, _ in described_components(seam, node)}
     modules = [
         importlib.import_module(module.name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.app.root_checks import SEAMS_OF_ARMS
+from skg_bench.app.arm_keys import SEAMS_OF_ARMS
 from skg_bench.core.errors import UsageError
 from tests.app.lab import declare, forget, write
 from tests.app.test_extension import example

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import yaml
 
+from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
 from skg_bench.app.building import build
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.packages import packages
-from skg_bench.app.root_checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAMS_OF_ARMS
+from skg_bench.app.root_checks import SCALARS
 from skg_bench.app.run_identity import write_json
 from skg_bench.app.targets import Node
 from skg_bench.app.trust import FromFile, Origin, admitted
@@ -159,6 +160,13 @@ def action_rows(log: Logbook, replayer: Replayer) -> list[CaseRow]:
         row |= {"max_sim": known["max_sim"], "score": known["skill_score"], "book": known["book_size"]}
         rows.append(row | {"source": int(at["source_turn"])})
     return rows
+
+
+def answer_in_words(row: CaseRow) -> str:
+    """Answer of an arm to an event, in words."""
+    skill = "earlier answer" if row["skill"] is None else f"{row['skill']} ({row['score']:.2f})"
+    right = "not known whether right" if row["right"] is None else "right" if row["right"] else "wrong"
+    return ", ".join([skill if row["hit"] else "LLM", right, *(["captured"] if row["learned"] else [])])
 
 
 def event_rows(events: Events, simulator: World[Any]) -> list[CaseRow]:

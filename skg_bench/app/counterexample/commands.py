@@ -8,7 +8,7 @@ from rich.console import Console
 
 from skg_bench.app import table_blocks
 from skg_bench.app.counterexample import cases, shrink
-from skg_bench.app.counterexample.cases import Case, CaseRow
+from skg_bench.app.counterexample.cases import Case, answer_in_words
 from skg_bench.app.progress import console
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
@@ -74,10 +74,3 @@ def _show(screen: Console, case: Case) -> None:
         did = [answer_in_words(rows[i]) for rows in case.expected.values()]
         table.append([str(event["number"]), when, event["message"], *did])
     table_blocks.show_table(screen, headings, table)
-
-
-def answer_in_words(row: CaseRow) -> str:
-    """Answer of an arm to an event, in words."""
-    skill = "earlier answer" if row["skill"] is None else f"{row['skill']} ({row['score']:.2f})"
-    right = "not known whether right" if row["right"] is None else "right" if row["right"] else "wrong"
-    return ", ".join([skill if row["hit"] else "LLM", right, *(["captured"] if row["learned"] else [])])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.progress import console
-from skg_bench.app.root_checks import PIPELINE
 from skg_bench.core.calendar import FIRST_MONDAY, local_time, offsets_of
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
