@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from skg_bench.app.building import build
-from skg_bench.app.compose import Composer, compose
+from skg_bench.app.compose import compose
 from skg_bench.app.composed_arms import arms
+from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.overrides import parse
 from skg_bench.app.run_identity import described
 from skg_bench.app.trust import COMMAND_LINE
@@ -188,7 +189,8 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = DRAW_TRIG
 
 def check_prior(whole: DrawStudy, file: Path) -> None:
     """Raises UsageError where the world, a curator or a policy refuses a limit of the prior in `file`."""
-    configured = {seam: build(seam, Composer().options(seam, [name])[0], COMMAND_LINE) for seam, name in _NAMES.items()}
+    nodes = {seam: hydra_trees().options(seam, [name])[0] for seam, name in _NAMES.items()}
+    configured = {seam: build(seam, node, COMMAND_LINE) for seam, node in nodes.items()}
     for parameter in prior.read(file).parameters:
         seam, _, key = parameter.name.rpartition(".")
         component = configured.get(seam) if seam else whole.world
