@@ -76,7 +76,8 @@ class Spoken:
         return how.astype(np.int32), np.where(self.unsaid, self.model[1], answer).astype(np.int32)
 
     def causes(self, truth: GroundTruth, response: Response) -> I32:
-        """Codes in CAUSES `[B]` why no right answer was given again; -1: nobody can judge the words.
+        """Codes in CAUSES `[B]` why no right answer was given again; -1: nobody can judge the words; any value where
+        nothing was said.
 
         An earlier answer was *stale*, another request's (*threshold*), or *wrong* from the beginning; or it was no
         answer of this user's, a leak (*routing*). Where the model answered, one that holds was there (*capture*), or

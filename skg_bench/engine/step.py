@@ -178,8 +178,8 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     reply = decide(scene, state, turn)
     cause, best = _cause(scene, state, turn), scene.assistant.best(turn.truth, state.memory)
     outcome = answer(scene, state, turn, reply)
-    if outcome.spoken is not None and outcome.spoken.worded.all() and _causes_known(scene):
-        cause = outcome.spoken.causes(turn.truth, outcome.response)
+    if outcome.spoken is not None and _causes_known(scene):
+        cause = np.where(outcome.spoken.worded, outcome.spoken.causes(turn.truth, outcome.response), cause)
     lesson = learn(scene, state, turn, outcome, log)
     cause = with_execution(cause, outcome.response)
     jobs = scene.assistant.jobs(state.memory)

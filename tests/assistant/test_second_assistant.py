@@ -32,9 +32,7 @@ from tests.simulator.logs.logs import turn, write_csv
 
 EVERYONE = range(6)
 TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
-OF_BOOKS = (
-    "max_sim", "matched_skill", "skill_score", "skill_learned", "book_size", "book_version", "book_hash", "cause",
-)  # fmt: skip
+OF_BOOKS = ("max_sim", "matched_skill", "skill_score", "skill_learned", "book_size", "book_version", "book_hash")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,6 +64,7 @@ def test_they_are_listed_and_run_as_arms_and_columns_of_skillbooks_are_null(base
         assert {turns[name].null_count for name in OF_BOOKS} == {len(turns)}
         assert set(turns["shortlist"].combine_chunks().flatten().to_pylist()) == {None}
         assert len(base.updates(arm)) == 0
+    assert set(column(base, "toy", "cause")) == {None}
     assert base.turns("skg", ["max_sim"])["max_sim"].null_count == 0
 
 
@@ -88,6 +87,11 @@ def test_words_that_repeat_an_answer_are_judged_as_that_answer_and_others_are_no
     assert set(rating[unjudged]) == {None}
     assert set(cost[unjudged]) == {0.0}
     assert (cost[(serving == "llm") & ~unjudged] > 0).all()
+    cause = column(base, "diary", "cause")
+    known = np.array([word is not None for word in cause])
+    assert (known == (serving == "stored")).all()  # silence beside words has none
+    assert set(cause[known]) >= {"none", "threshold"}
+    assert ((cause[known] == "none") == right[known]).all()
 
 
 def test_a_fork_to_the_same_assistant_goes_on_as_if_nothing_had_happened(base: Run) -> None:
