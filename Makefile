@@ -12,7 +12,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-times lint types layers readme gate bench peers peers-ace soak wheel clean
+.PHONY: help demo test test-fast test-times lint types layers readme gate bench peers peers-ace peers-assistants soak wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,16 @@ peers-ace: $(VENV)/.dev ## random batches through the published ace-framework an
 	    ace-framework==$$version python-toon==0.2.0 rank-bm25==0.2.2; \
 	done
 	$(BIN)/python -m pytest -q -m "soak or not soak" tests/skillbook/ace/test_published.py
+
+# mem0 asks for an older protobuf than constraints.txt has. LiteLLM pins what ours does not, and is asked over HTTP only.
+peers-assistants: $(VENV)/.dev ## LiteLLM, GPTCache and mem0 as assistants: two environments, 1.4 GB; their table into reports/
+	test -x runs/peers/assistants/bin/python || $(BIN)/python -m venv runs/peers/assistants
+	runs/peers/assistants/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
+	  --editable '.[llm]' gptcache==0.1.44 pytest SQLAlchemy
+	runs/peers/assistants/bin/python -m pip --disable-pip-version-check install --quiet mem0ai==2.2.1
+	test -x runs/peers/litellm/bin/python || $(BIN)/python -m venv runs/peers/litellm
+	runs/peers/litellm/bin/python -m pip --disable-pip-version-check install --quiet 'litellm[proxy]==1.108.7'
+	PATH="$(CURDIR)/runs/peers/litellm/bin:$$PATH" runs/peers/assistants/bin/python -m pytest -q tests/assistant/test_presets.py
 
 soak: $(VENV)/.dev ## the long tests: fifty kills with -9, thousands of files with faults, ...
 	$(BIN)/python -m pytest -m soak

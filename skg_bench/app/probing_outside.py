@@ -66,7 +66,7 @@ def _subject(overrides: Sequence[str], memory: int) -> _Subject:
     match assistant:
         case Python():
             source = assistant.source
-            return _Subject(assistant.name, lambda: ProbedSystem(source, None, True), None, messages)
+            return _Subject(assistant.name, lambda: ProbedSystem(source, texts.embed, None, True), None, messages)
         case BlackBox():
             plain = replace(assistant, body={})
             alone = (lambda: plain.probed(texts.embed)) if assistant.body and assistant.url is None else None

@@ -20,10 +20,9 @@ import numpy as np
 from skg_bench.asking.chat_requests import ChatRequest, chat_reply
 from skg_bench.asking.http_server import LOOPBACK, HttpReply, HttpRequest, LocalServer, json_reply
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I16
+from skg_bench.core.texts import EmbedTexts
 
 ModelAnswer = Callable[[ChatRequest], Awaitable[str]]
-EmbedTexts = Callable[[Sequence[str]], I16]
 MODEL_NAME = "skg-bench"  # of the model behind the gateway; any other name is taken, too
 _SCALE = 4000.0  # of vectors on the embedding grid
 _MOST_TEXTS = 2048  # of one request for vectors, as OpenAI's

@@ -24,6 +24,7 @@ from skg_bench.core.types import Embedder
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 
 Shows = Callable[[Sequence[str]], Sequence[str]]
+EmbedTexts = Callable[[Sequence[str]], I16]  # vectors of any texts, int16 `[n, D]`
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,15 +48,14 @@ APART = {
     "store": "is no part of a run: tests/store",
     "jobs": "waits for curators that ask a model, which others beside them do not: tests/laws/test_shoppers.py",
 }
-SKIPPED = {
-    "embedder=jina": "needs a download of 1.1 GB, whose code is to be read first",
-    "assistant=python": "plays a class that a user names: tests/assistant",
-    "assistant=endpoint": "asks a system that a user names: tests/assistant/endpoint",
-}
+OUTSIDE = dict.fromkeys(
+    (f"assistant={name}" for name in ("python", "endpoint", "litellm", "litellm_semantic", "gptcache", "mem0")),
+    "plays what a command names, or what is installed apart: tests/assistant",
+)
+SKIPPED = {"embedder=jina": "needs a download of 1.1 GB, whose code is to be read first", **OUTSIDE}
 SERVED = {  # they need a server: tests/llm
     "llm=endpoint": "asks a server",
-    "assistant=python": "plays a class that the command names",
-    "assistant=endpoint": "asks a system that the command names",
+    **OUTSIDE,
     "llm=budgeted": "asks a server",
     "llm=recorded": "asks a server",
 }

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from skg_bench.asking.gateway import EmbedTexts
 from skg_bench.asking.sending import is_loopback
 from skg_bench.assistant.endpoint.lease import BoxSettings, BoxUser, Lease
 from skg_bench.assistant.endpoint.served_system import Start
@@ -17,6 +16,7 @@ from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.core.sharing import Shares, check_shares
+from skg_bench.core.texts import EmbedTexts
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -143,7 +143,7 @@ class BlackBox:
         """A new instance for a probe; `embed` gives the vectors for which it asks."""
         lease = Lease(self._settings)
         lease.at(embed, frozen=False)
-        return ProbedSystem(_Source(lease), lease.seeded, self.time is not None)
+        return ProbedSystem(_Source(lease), embed, lease.seeded, self.time is not None)
 
     def answer(self, query: Message, state: Objects) -> tuple[Objects, Reply]:
         """Words of the system for each user."""

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from skg_bench.asking.chat_requests import ChatRequest
-from skg_bench.asking.gateway import MODEL_NAME, EmbedTexts, Gateway, OpenCall
+from skg_bench.asking.gateway import MODEL_NAME, Gateway, OpenCall
 from skg_bench.asking.http_client import BrokenExchangeError, HttpAnswer, LocalClient
 from skg_bench.asking.loop import asking_loop
 from skg_bench.asking.wire import chat_answer
@@ -20,6 +20,7 @@ from skg_bench.assistant.python.outside import OutsideFault
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16
 from skg_bench.core.spoken import references
+from skg_bench.core.texts import EmbedTexts
 
 _CHAT = "/v1/chat/completions"
 _BY_USER: Mapping[str, Any] = {"user": "{user}"}

@@ -50,7 +50,7 @@ class ServedSystem:
         Raises UsageError where a file cannot be written, and for a name that leads out of the folder.
         """
         folder, port = Path(mkdtemp(prefix="skg_bench_system_")), _free_port()
-        words = {"{folder}": str(folder), "{port}": str(port), "{upstream}": upstream}
+        words = {"{folder}": str(folder), "{port}": str(port), "{upstream}": upstream, "{python}": sys.executable}
         try:
             for name, text in how.files.items():
                 path = folder / name

@@ -19,7 +19,8 @@ All that an author writes is a class:
   returned. `prompt` is a text, or chat messages with `content`. The words that it returns end in a reference,
   `[answer 0123456789abcdef]`. Each call is counted and paid, at the length of its prompt or that
   of the message, if that is longer; at one message all return the
-  same words.
+  same words. `model.embed(text)` is a vector of the run's embedder, as a list of numbers: systems that look for what is
+  near then differ in what they do with vectors, and not in their vectors.
 * What the words are is seen by the last reference in them (core/assistant.py: `Reply`): of the model's answer to this
   message, of an earlier one of this user's, of none of these (a leak), or without any (nobody can judge it).
 * `feedback` is told what users say: `about` are the words that were answered, `kind` and `value` words such as
@@ -34,7 +35,9 @@ All that an author writes is a class:
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from skg_bench.core.grid import SCALE
 from skg_bench.core.spoken import answer_words
+from skg_bench.core.texts import EmbedTexts
 
 Prompt = str | Sequence[Mapping[str, Any]]  # words, or chat messages with `content`
 
@@ -46,14 +49,21 @@ class Model(Protocol):
         """Words of the model, which end in a reference; each call is counted and metered."""
         ...
 
+    def embed(self, text: str) -> list[float]:
+        """Vector of a text by the run's embedder, of about length 1; it costs nothing.
+
+        Raises UsageError where that embedder knows the world's own messages alone.
+        """
+        ...
+
 
 class AskedModel:
     """The model for one message, and the prompts with which it was asked."""
 
-    __slots__ = ("_key", "_message", "_over", "prompts")
+    __slots__ = ("_embed", "_key", "_message", "_over", "prompts")
 
-    def __init__(self, message: str, key: int) -> None:
-        self._message, self._key, self._over = message, key, False
+    def __init__(self, message: str, key: int, embed: EmbedTexts) -> None:
+        self._message, self._key, self._embed, self._over = message, key, embed, False
         self.prompts: list[str] = []
 
     def __call__(self, prompt: Prompt) -> str:
@@ -61,6 +71,10 @@ class AskedModel:
             raise RuntimeError("this model was given for one message, and that is answered; call the one of this call")
         self.prompts.append(prompt if type(prompt) is str else _words(prompt))
         return answer_words(self._message, self._key)
+
+    def embed(self, text: str) -> list[float]:
+        """Vector of a text."""
+        return [float(x) / SCALE for x in self._embed([text])[0]]
 
     def end(self) -> None:
         """The message is answered."""

@@ -100,7 +100,8 @@ class Outside:
         if not state.who:
             state.who = query.who
         messages = query.texts.read(query.text)
-        models = [AskedModel(message, key) for message, key in zip(messages, query.event.tolist(), strict=True)]
+        keys, embed = query.event.tolist(), query.texts.embed
+        models = [AskedModel(message, key, embed) for message, key in zip(messages, keys, strict=True)]
         objects = [self._copy(state, row) for row in range(n)] if query.frozen else state.made
         words = self.words(objects, state.who, self._times(query), messages, models)
         if self._placebo:

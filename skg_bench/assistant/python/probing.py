@@ -16,6 +16,7 @@ from skg_bench.assistant.python.outside import ObjectSource, Outside
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import RowError, UsageError
 from skg_bench.core.spoken import references
+from skg_bench.core.texts import EmbedTexts
 
 Whose = Literal["new", "earlier", "leaked", "unknown", "wordless"]
 
@@ -31,6 +32,7 @@ class ProbedSystem:
     """A new instance of a system, without memory."""
 
     source: ObjectSource
+    embed: EmbedTexts
     seeded: Callable[[int | None], None] | None  # sets the seed of the next requests; None: it is told no seed
     told_time: bool  # does it see the users' clock?
 
@@ -107,7 +109,7 @@ def leaks_between_users(system: ProbedSystem, texts: ProbeTexts) -> bool:
 
     Raises UsageError where the system fails.
     """
-    asking = _Asking(system.source)
+    asking = _Asking(system.source, system.embed)
     asking.ask("first", texts.apart[0])
     return asking.ask("second", texts.apart[0]).whose == "leaked"
 
@@ -115,8 +117,8 @@ def leaks_between_users(system: ProbedSystem, texts: ProbeTexts) -> bool:
 class _Asking:
     """One instance, asked one request after the other."""
 
-    def __init__(self, source: ObjectSource) -> None:
-        self._outside, self._name = Outside(source), source.name
+    def __init__(self, source: ObjectSource, embed: EmbedTexts) -> None:
+        self._outside, self._name, self._embed = Outside(source), source.name, embed
         self._objects: dict[str, Any] = {}
         self._users: list[str] = []
         self.now: datetime = FIRST_MONDAY
@@ -129,7 +131,7 @@ class _Asking:
             (self._objects[user],) = self._outside.start(1).made
         number = len(self.seen)
         self._users.append(user)
-        model = AskedModel(message, _key(number))
+        model = AskedModel(message, _key(number), self._embed)
         begun = perf_counter()
         try:
             (words,) = self._outside.words([self._objects[user]], [user], [self.now], [message], [model])
@@ -164,7 +166,7 @@ def _key(number: int) -> int:
 
 
 def _played(system: ProbedSystem, texts: ProbeTexts, memory: int) -> SystemProbe:
-    asking, message = _Asking(system.source), texts.apart[0]
+    asking, message = _Asking(system.source, system.embed), texts.apart[0]
     first, again = asking.ask("one", message), asking.ask("one", message)
     other = asking.ask("two", message)
     remembers = again.whose == "earlier"
