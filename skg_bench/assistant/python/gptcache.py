@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -56,11 +57,14 @@ def _cached(threshold: float, vector: Callable[..., F32]) -> Callable[..., str]:
         from gptcache.similarity_evaluation import SearchDistanceEvaluation
     except ImportError as error:
         raise _refused(str(error.name)) from error
+    with catch_warnings():
+        simplefilter("ignore")  # SQLAlchemy says that GPTCache calls it by an older name
+        storage = CacheBase("sqlite", sql_url="sqlite://")
     cache = Cache()
     cache.init(
         pre_embedding_func=get_prompt,
         embedding_func=vector,
-        data_manager=get_data_manager(CacheBase("sqlite", sql_url="sqlite://"), _ExactIndex()),
+        data_manager=get_data_manager(storage, _ExactIndex()),
         similarity_evaluation=SearchDistanceEvaluation(),
         config=Config(similarity_threshold=threshold),
     )

@@ -1,0 +1,46 @@
+"""The gate on an assistant of somebody else: a cache whose threshold is lowered fails, and the same one passes."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.app.gate_runs import ANCHORS
+from tests.app.test_cli import ROOT, call
+
+pytestmark = pytest.mark.usefixtures("unproven", "clean")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository of somebody else, with a cache in one file."""
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    shutil.copy(ROOT / "experiments" / "elsewhere" / "stand_ins.py", folder / "cache.py")
+    who = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", "."), (*who, "commit", "-q", "-m", "Add a cache")):
+        subprocess.run(["git", "-C", str(folder), *words], check=True)
+    return folder
+
+
+def cache(repository: Path, threshold: float) -> str:
+    """The arms of the panel, with GPTCache's rule at a threshold of its own scale."""
+    file = f"assistant.file={repository / 'cache.py'}:SemanticCache"
+    parameters = f'"assistant.parameters={{threshold: {threshold}, scale: half}}"'
+    return f'arms={{mine: [assistant=python, "{file}", {parameters}], {ANCHORS}}}'
+
+
+def test_a_cache_passes_beside_itself_and_fails_with_a_lower_threshold(
+    play: Callable[..., Path], repository: Path, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "mine.json")
+    made = call("gate", "--baseline", file, "--update", "--arm", "mine", str(play(cache(repository, 0.9))))
+    assert made[0] == 0, made
+    code, out, _ = call("gate", "--baseline", file, str(play(cache(repository, 0.9), "cohort=7")))
+    assert code == 0
+    assert "the same bits, turn by turn" in out
+    code, out, _ = call("gate", "--baseline", file, str(play(cache(repository, 0.8))))
+    assert code == 1, out
+    assert "Gate FAILED" in out

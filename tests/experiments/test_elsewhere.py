@@ -1,0 +1,64 @@
+"""Assistants of others: their tables are the figures of the run, identities are found, and where they break."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.elsewhere.analysis import MISLED, PROMPTS, analyse, beyond
+from skg_bench.analysis import summary
+from skg_bench.app.api import run as simulate
+from skg_bench.app.experiment_report import Report, Table
+from skg_bench.core.errors import UsageError
+from skg_bench.runfolder.run import Run
+
+SIZE = ("experiment=elsewhere", "users=3", "weeks=2")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return simulate([*SIZE, f"out={tmp_path_factory.mktemp('elsewhere') / 'run'}"])
+
+
+def rows(report: Report, number: int) -> list[list[str]]:
+    match report.parts[number]:
+        case Table(rows=cells):
+            return [list(row) for row in cells]
+    raise AssertionError
+
+
+def test_each_system_is_told_with_the_figures_of_its_run(run: Run) -> None:
+    known = summary.read_summary(run).arms
+    table = rows(analyse([run]), 0)
+    assert {"pass_on", "dict", "litellm_rule_80", "gptcache_rule_80"} <= {row[0] for row in table}
+    for arm, _, hits, *_ in table:
+        assert float(hits.removesuffix(" %")) / 100 == pytest.approx(known[arm]["hit_rate"].mean, abs=6e-4)
+
+
+def test_the_three_identities_hold_and_the_report_fails_where_one_does_not(run: Run, tmp_path: Path) -> None:
+    report = analyse([run])
+    pairs = {(row[0], row[1]): row[3:] for row in rows(report, 1)}
+    assert set(pairs) == {("pass_on", "never"), ("dict", "exact"), ("gptcache_rule_90", "litellm_rule_80")}
+    assert all(found == ["0", "yes"] for found in pairs.values())
+    assert report.holds
+    other = "+arms.dict=[assistant=python, assistant.target=experiments.elsewhere.stand_ins.PassOn]"
+    broken = analyse([simulate([*SIZE, other.removeprefix("+"), f"out={tmp_path / 'run'}"])])
+    assert not broken.holds
+    assert [row[-1] for row in rows(broken, 1)] == ["yes", "no", "yes"]
+
+
+def test_what_a_threshold_is_worth_follows_from_how_often_a_wrong_prompt_misleads(run: Run) -> None:
+    report = analyse([run])
+    told = [(row[0], row[2]) for row in rows(report, 2)]
+    assert told == [(kind, share) for kind in PROMPTS for share in ("0", "0.2", "0.6", "1")]
+    without = beyond(run, [f"mem0_rule{ending}" for ending in MISLED])
+    worth = [each.utility.mean for each in without.values()]
+    assert worth == sorted(worth, reverse=True)
+    assert worth[1] < beyond(run, ["mem0_rule_80"])["mem0_rule_80"].utility.mean
+    assert str(report.parts[3]).startswith("**The difference is the threshold** (3 users, 2 weeks).")
+
+
+def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
+    other = simulate(["experiment=assistant_growth", "users=2", "weeks=1", "arms={never: [policy=never], a: []}",
+                      f"out={tmp_path / 'run'}"])  # fmt: skip
+    with pytest.raises(UsageError, match="has none of the arms of elsewhere"):
+        analyse([other])
