@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from skg_bench.asking.sending import is_loopback
 from skg_bench.assistant.endpoint.lease import BoxSettings, BoxUser, Lease
 from skg_bench.assistant.endpoint.served_system import Start
+from skg_bench.assistant.endpoint.system_state import StateByFolder, StateByRequests, system_state
 from skg_bench.assistant.python.outside import Objects, Outside
 from skg_bench.assistant.python.probing import ProbedSystem
 from skg_bench.core.assistant import Experience, Message, Reply
@@ -39,6 +40,7 @@ class BlackBox:
     time: str | None
     port: int | None
     key_from: str | None
+    state: Mapping[str, str]
     controls: bool
     sees_truth: ClassVar[bool] = False
     name: ClassVar[str] = "the system of assistant=endpoint"
@@ -57,6 +59,7 @@ class BlackBox:
         "time": NO_REACH,
         "port": Reach(("network",)),
         "key_from": Reach(("environment",)),
+        "state": NO_REACH,
     }
     beside: ClassVar[tuple[str, ...]] = ("at_once", "seconds", "starts", "port", "key_from")
 
@@ -65,6 +68,7 @@ class BlackBox:
             raise _none_to_ask("both")
         self._check_place()
         check_shares(self.shares)
+        self._check_state()
         for name, low in (("seconds", 0), ("starts", 0), ("at_once", 1)):
             value = getattr(self, name)
             if not low <= value < float("inf") or value == 0:
@@ -75,6 +79,14 @@ class BlackBox:
             import h11  # noqa: F401
         except ImportError as error:
             raise UsageError(f"assistant=endpoint needs {error.name}: {install_hint('llm')}") from error
+
+    def _check_state(self) -> None:
+        match system_state(self.state):
+            case StateByFolder() if self.url is not None:
+                raise UsageError(
+                    f"assistant.state={dict(self.state)} is of a system that is started; one that runs has two "
+                    "paths that give and take its memory: assistant.state={save: /memory, load: /memory}"
+                )
 
     def _check_place(self) -> None:
         if self.url is not None:
@@ -125,6 +137,7 @@ class BlackBox:
             self.time,
             self.port or 0,
             self.key_from,
+            system_state(self.state),
         )
 
     @cached_property
@@ -149,7 +162,11 @@ class BlackBox:
         """Words of the system for each user."""
         lease: Lease = state.made[0].lease
         lease.at(query.texts.embed, frozen=query.frozen)
-        return self._outside.answer(replace(query, frozen=False), state)
+        kept = lease.saved() if query.frozen and not self.frozen else None
+        later, reply = self._outside.answer(replace(query, frozen=False), state)
+        if kept is not None:
+            lease.put_back(kept)
+        return later, reply
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Objects) -> Objects:
         """The objects: what users say reaches no system."""
@@ -161,16 +178,30 @@ class BlackBox:
 
     def unfrozen(self) -> str | None:
         """Reason why its memory cannot be frozen, None: it can."""
-        if not self.frozen:
-            return "assistant.frozen is empty; say what body of a request lets the system read and not store"
-        return None
+        match system_state(self.state):
+            case StateByRequests():
+                return None
+        if self.frozen:
+            return None
+        return (
+            "assistant.frozen is empty; say what body of a request lets the system read and not store, or two paths "
+            "that give and take its memory: assistant.state={save: /memory, load: /memory}"
+        )
 
-    def saved(self, state: Objects) -> None:
-        """Saves nothing: only the system knows what it remembers, so users that are at work begin anew."""
+    def saved(self, state: Objects) -> Mapping[str, Any] | None:
+        """The memory, None: only the system knows what it remembers, so users that are at work begin anew."""
+        return None if not self.state else {"who": state.who, "memory": state.made[0].lease.saved()}
 
     def loaded(self, data: Any, n: int) -> Objects:
-        """Raises ValueError: nothing was saved, so that users of a checkpoint that says otherwise begin anew."""
-        raise ValueError("a system of somebody else has no memory that could be saved")
+        """Objects of `n` users of a new system with a memory that was `saved`.
+
+        Raises ValueError where nothing could be saved, so that users of a checkpoint that says otherwise begin anew.
+        """
+        if not self.state:
+            raise ValueError("a system of somebody else has no memory that could be saved")
+        made = Outside(_Source(Lease(self._settings, data["memory"]))).start(n)
+        made.who = data["who"]
+        return made
 
 
 def _none_to_ask(given: str) -> UsageError:

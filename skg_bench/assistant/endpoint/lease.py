@@ -4,10 +4,11 @@ import asyncio
 import json
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from skg_bench.asking.chat_requests import ChatRequest
 from skg_bench.asking.gateway import MODEL_NAME, Gateway, OpenCall
@@ -15,6 +16,7 @@ from skg_bench.asking.http_client import BrokenExchangeError, HttpAnswer, LocalC
 from skg_bench.asking.loop import asking_loop
 from skg_bench.asking.wire import chat_answer
 from skg_bench.assistant.endpoint.served_system import ServedSystem, Start, with_words
+from skg_bench.assistant.endpoint.system_state import Kept, StateByFolder, StateByRequests, SystemState
 from skg_bench.assistant.python.contract import Model
 from skg_bench.assistant.python.outside import OutsideFault
 from skg_bench.core.errors import UsageError
@@ -22,6 +24,7 @@ from skg_bench.core.grid import I16
 from skg_bench.core.spoken import references
 from skg_bench.core.texts import EmbedTexts
 
+T = TypeVar("T")
 _CHAT = "/v1/chat/completions"
 _BY_USER: Mapping[str, Any] = {"user": "{user}"}
 _LAST = 1.0  # seconds to see whether a system that hung up has ended
@@ -41,6 +44,7 @@ class BoxSettings:
     time: str | None
     port: int  # of the gateway; 0: a free one
     key_from: str | None  # variable of the environment with the gateway's key; None: a random one
+    state: SystemState  # how its memory is copied
 
 
 class _Parts:
@@ -73,8 +77,9 @@ class Lease:
     any more, at the end of the process at last.
     """
 
-    def __init__(self, settings: BoxSettings) -> None:
-        self.settings, self.frozen = settings, False
+    def __init__(self, settings: BoxSettings, kept: Kept | None = None) -> None:
+        """`kept`: the memory with which the system begins."""
+        self.settings, self.frozen, self._kept = settings, False, kept
         self.seed: int | None = None  # of the requests; None: they have none
         self.requests = 0  # to the gateway
         self._parts = _Parts()
@@ -89,6 +94,39 @@ class Lease:
     def seeded(self, seed: int | None) -> None:
         """The next requests have this seed."""
         self.seed = seed
+
+    def saved(self) -> Kept | None:
+        """The memory of the system, None: it has not begun.
+
+        Raises UsageError where it is not to be had.
+        """
+        return self._kept if self._starting is None else self._run(self._saved())
+
+    def put_back(self, kept: Kept) -> None:
+        """Lets the system remember this alone."""
+        self._run(self._put_back(kept))
+
+    def _run(self, call: Coroutine[object, object, T]) -> T:
+        """Outcome of a call on the loop of the requests. Raises UsageError for whatever is wrong with the system."""
+        try:
+            return asyncio.run_coroutine_threadsafe(call, asking_loop()).result()
+        except (BrokenExchangeError, OSError) as error:
+            raise UsageError(f"the memory of the system cannot be copied: {error}; {self._how()}") from error
+
+    async def _saved(self) -> Kept:
+        gateway, client = await self._started()
+        match self.settings.state, self._parts.system:
+            case StateByRequests() as state, _:
+                return await state.saved(client, _headers(gateway.key))
+            case StateByFolder() as state, ServedSystem(folder=folder):
+                return state.saved(folder)
+        raise UsageError("assistant.state is empty; say how the memory of the system is copied")
+
+    async def _put_back(self, kept: Kept) -> None:
+        gateway, client = await self._started()
+        match self.settings.state:
+            case StateByRequests() as state:
+                await state.load_into(client, _headers(gateway.key), kept)
 
     async def answer(self, user: str, time: datetime, message: str, model: Model) -> str:
         """Words of the system for a message. Raises OutsideFault for whatever is wrong with the system."""
@@ -115,7 +153,7 @@ class Lease:
         more = {**(settings.body or _BY_USER), **(settings.frozen if self.frozen else {})}
         more |= {} if self.seed is None else {"seed": self.seed}
         body = {"model": MODEL_NAME, "messages": [{"role": "user", "content": message}], **_for_user(more, user)}
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        headers = _headers(key)
         if settings.time is not None:
             headers[settings.time] = time.isoformat()
         try:
@@ -168,11 +206,19 @@ class Lease:
         gateway = parts.gateway = Gateway(parts.embed, _key(self.settings.key_from))
         await gateway.listen(self.settings.port)
         if (start := self.settings.start) is not None:
-            parts.system = ServedSystem.start(start, gateway.address, gateway.key)
+            parts.system = ServedSystem.start(start, gateway.address, gateway.key, self._fill)
             await parts.system.until_ready(start)
             address = parts.system.address
         client = parts.client = LocalClient(str(address).removesuffix("/").removesuffix("/v1"))
+        match self.settings.state:
+            case StateByRequests() as state if self._kept is not None:
+                await state.load_into(client, _headers(gateway.key), self._kept)
         return gateway, client
+
+    def _fill(self, folder: Path) -> None:
+        match self.settings.state:
+            case StateByFolder() as state:
+                state.load_into(folder, self._kept or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +230,10 @@ class BoxUser:
     async def answer(self, user: str, time: datetime, message: str, model: Model) -> str:
         """Words of the system."""
         return await self.lease.answer(user, time, message, model)
+
+
+def _headers(key: str) -> dict[str, str]:
+    return {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
 
 
 def _for_user(value: Any, user: str) -> Any:

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,16 +36,24 @@ class Start:
     seconds: float
 
 
+Fill = Callable[[Path], object]
+
+
+def _nothing(folder: Path) -> None:
+    """Writes nothing."""
+
+
 class ServedSystem:
     """A system that runs from `start` to `close`."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", folder: Path, port: int, key: str) -> None:
         self.address = f"http://{LOOPBACK}:{port}"
-        self._process, self._folder, self._key = process, folder, key
+        self._process, self.folder, self._key = process, folder, key
 
     @staticmethod
-    def start(how: Start, upstream: str, key: str) -> "ServedSystem":
-        """Writes the files, and starts the command. `upstream` and `key` are those of the gateway.
+    def start(how: Start, upstream: str, key: str, fill: Fill = _nothing) -> "ServedSystem":
+        """Writes the files, and starts the command. `upstream` and `key` are those of the gateway; `fill` writes into
+        the folder what else stands there before.
 
         Raises UsageError where a file cannot be written, and for a name that leads out of the folder.
         """
@@ -58,6 +66,7 @@ class ServedSystem:
                     raise UsageError(f"assistant.files: {name!r} leads out of the folder of the system; name a file")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_private(path, with_words(text, {**words, "{key}": key}))
+            fill(folder)
             command = [with_words(word, words) for word in how.command]
             output = os.open(folder / _OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
@@ -98,14 +107,14 @@ class ServedSystem:
     def ended(self) -> int | None:
         """Exit code of the command; None: it runs."""
         text = ""
-        with suppress(OSError), open_file(self._folder / "ended") as file:
+        with suppress(OSError), open_file(self.folder / "ended") as file:
             text = file.read().decode("ascii")
         return int(text) if text else self._process.poll()
 
     def last_words(self) -> str:
         """How it ended, if it did, and the end of its output, without the key."""
         try:
-            with open_file(self._folder / _OUTPUT) as file:
+            with open_file(self.folder / _OUTPUT) as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
                 text = file.read().decode(errors="replace").replace(self._key, "{key}").strip()
         except OSError:

@@ -40,16 +40,18 @@ class PassOn:
         kept = {"model": request["model"], "messages": request["messages"]}
         return await self.post("/chat/completions", json.dumps(kept).encode())
 
+    async def respond(self, line: str, body: bytes) -> bytes:
+        return await self.ask(json.loads(body)) if line.startswith("POST") else b'{"ready": true}'
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 line, body = await read(reader)
-                status, answer = "200 OK", b'{"ready": true}'
-                if line.startswith("POST"):
-                    try:
-                        answer = await self.ask(json.loads(body))
-                    except ValueError as error:
-                        status, answer = "500 Oh", json.dumps({"error": {"message": str(error)}}).encode()
+                status = "200 OK"
+                try:
+                    answer = await self.respond(line, body)
+                except (KeyError, ValueError) as error:
+                    status, answer = "500 Oh", json.dumps({"error": {"message": str(error)}}).encode()
                 writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(answer)}\r\n\r\n".encode() + answer)
         except asyncio.IncompleteReadError:
             writer.close()
