@@ -98,12 +98,14 @@ peers-assistants: $(VENV)/.dev ## LiteLLM, GPTCache and mem0 as assistants: two 
 	runs/peers/litellm/bin/python -m pip --disable-pip-version-check install --quiet 'litellm[proxy]==1.108.7'
 	export PATH="$(CURDIR)/runs/peers/litellm/bin:$$PATH"; set -e; cli=runs/peers/assistants/bin/skg-bench; \
 	  runs/peers/assistants/bin/python -m pytest -q tests/assistant/test_presets.py; \
-	  rm -rf runs/peers/systems runs/peers/one_memory; \
+	  rm -rf runs/peers/systems runs/peers/one_memory runs/peers/more; \
 	  $$cli run experiment=elsewhere profile=smoke out=runs/peers/systems '+arms.litellm_semantic=[assistant=litellm_semantic]' \
 	    '+arms.gptcache_90=[assistant=gptcache,assistant.parameters.threshold=0.9]' '+arms.gptcache_80=[assistant=gptcache]' \
 	    '+arms.mem0=[assistant=mem0]'; \
 	  $$cli run experiment=elsewhere profile=smoke out=runs/peers/one_memory 'arms={never: [policy=never], litellm: [assistant=litellm]}'; \
-	  $$cli experiment elsewhere runs/peers/systems runs/peers/one_memory --write reports
+	  $$cli run experiment=elsewhere profile=smoke users=40 out=runs/peers/more '+arms.gptcache_80=[assistant=gptcache]' \
+	    '+arms.gptcache_90=[assistant=gptcache,assistant.parameters.threshold=0.9]'; \
+	  $$cli experiment elsewhere runs/peers/systems runs/peers/one_memory runs/peers/more --write reports
 
 soak: $(VENV)/.dev ## the long tests: fifty kills with -9, thousands of files with faults, ...
 	$(BIN)/python -m pytest -m soak

@@ -123,8 +123,9 @@ def threshold_words(run: Run) -> str:
         f"cosine of 0.8 on, the same memory stands in {number(table['mem0_rule_80'].hits, 'share')} and changes it by "
         f"{worth('mem0_rule_80')}; our own prompts with that threshold by {worth('prompted')}. How bad it is without "
         "a threshold follows from `llm.misled`, how often a wrong prompt turns a right answer wrong: at 0, 0.2, 0.6 "
-        f"and 1 it is {', '.join(worth(f'mem0_rule{ending}') for ending in MISLED)} without, and "
-        f"{', '.join(worth(f'mem0_rule_80{ending}') for ending in MISLED)} with it."
+        f"and 1 it is {', '.join(worth(f'mem0_rule{ending}') for ending in MISLED)}. With the threshold it is "
+        f"{', '.join(worth(f'mem0_rule_80{ending}') for ending in MISLED)}: what is that near is seldom about another "
+        "request."
     )
 
 

@@ -134,7 +134,7 @@ REACHLESS = {  # texts that reach nothing, each looked at by a person
     "Labelled.label", "Labelled.one_offs", "Recorded.subset", "Recorded.split", "Recorded.columns",
     "Recorded.encoding", "Recorded.separator", "Recorded.decimal", "Recorded.latency_unit", "Recorded.zone",
     "Recorded.rated_ok", "Recorded.rated_partial", "Recorded.rated_miss", "Python.scrambled", "Python.shares",
-    "BlackBox.shares", "BlackBox.ready", "BlackBox.body", "BlackBox.frozen", "BlackBox.time",
+    "BlackBox.shares", "BlackBox.ready", "BlackBox.body", "BlackBox.frozen", "BlackBox.time", "BlackBox.state",
 }  # fmt: skip
 LIKE = re.compile(
     r"path|file|folder|dir(_|$)|address|ur[il]$|host|port$|(^|_)key|variable|environment|prompts|table|corpus|trust|"

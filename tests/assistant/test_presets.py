@@ -6,6 +6,10 @@ What needs a package runs in its environment only: `make peers-assistants`.
 import asyncio
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,9 +26,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.runfolder.run import Run
+from tests.app.test_cli import ROOT
 
 WORLD = (
-    "profile=smoke", "users=3", "weeks=1", "simulator.one_off_share=0.1", "simulator.concentration=1",
+    "profile=smoke", "users=6", "weeks=1", "simulator.one_off_share=0.1", "simulator.concentration=1",
     "simulator.discount=0", "reference=never",
 )  # fmt: skip
 STAND_INS = "assistant.target=experiments.elsewhere.stand_ins"
@@ -37,10 +42,14 @@ def playing(name: str, *more: str) -> list[str]:
     return ["assistant=python", f"{STAND_INS}.{name}", *more]
 
 
-def run(out: Path, *overrides: str, **arms: list[str]) -> Run:
+def words(out: Path, *overrides: str, **arms: list[str]) -> list[str]:
     texts = {"never": ["policy=never"], **arms}
     table = "arms={" + ", ".join(f"{name}: {json.dumps(each)}" for name, each in texts.items()) + "}"
-    return skg_bench.run([*WORLD, *overrides, table, f"out={out}"])
+    return [*WORLD, *overrides, table, f"out={out}"]
+
+
+def run(out: Path, *overrides: str, **arms: list[str]) -> Run:
+    return skg_bench.run(words(out, *overrides, **arms))
 
 
 def rows(made: Run, arm: str, *names: str) -> dict[str, list[object]]:
@@ -94,6 +103,31 @@ def test_a_memory_without_a_threshold_prompts_at_all_turns_but_the_first(made: R
     serving, turn = (made.turns("mem0", [name])[name].to_pylist() for name in ("serving", "turn"))
     assert sum(each == "prompted" for each in serving) > 0.97 * sum(each > 0 for each in turn)
     assert 0 < rows(made, "prompted")["serving"].count("prompted") < serving.count("prompted")
+
+
+UNCHECKED = {name: [*texts, "assistant.controls=false"] for name, texts in ARMS.items() if name != "exact"}
+
+
+@pytest.mark.parametrize(("cohort", "workers"), [(5, 1), (5, 2), (512, 2)])
+def test_cohorts_and_workers_change_no_row_of_a_stand_in(made: Run, tmp_path: Path, cohort: int, workers: int) -> None:
+    again = run(tmp_path / "again", f"cohort={cohort}", f"workers={workers}", **UNCHECKED)
+    for arm in UNCHECKED:
+        assert rows(again, arm) == rows(made, arm), arm
+
+
+def test_stand_ins_have_the_same_rows_after_a_kill(made: Run, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "skg_bench", "run", *words(out, "cohort=1", "workers=1", **UNCHECKED)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
+        until = time.monotonic() + 60
+        while not list(out.glob("turns/litellm.*")) and time.monotonic() < until:
+            time.sleep(0.05)
+        killed.send_signal(signal.SIGKILL)
+    assert list(out.glob("turns/litellm.*"))
+    assert not list(out.glob("turns/prompted.0000005*"))
+    again = run(out, "cohort=1", "workers=1", **UNCHECKED)
+    for arm in UNCHECKED:
+        assert rows(again, arm) == rows(made, arm), arm
 
 
 # ------------------------------------------------------------------------------------------------ without packages

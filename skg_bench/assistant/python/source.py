@@ -143,7 +143,8 @@ def _of_file(path: str, text: str, name: str) -> type:
 def _places(root: str) -> tuple[list[Path], list[Path]]:
     """Folders and files of a package or module that is imported."""
     module = sys.modules[root]
-    folders = [Path(folder) for folder in getattr(module, "__path__", ())]
+    # a namespace package has a folder twice where sys.path has
+    folders = list(dict.fromkeys(Path(folder).resolve() for folder in getattr(module, "__path__", ())))
     file = getattr(module, "__file__", None)
     return folders, [Path(file)] if file is not None and not folders else []
 
