@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -42,11 +43,13 @@ def refusal(file: FindingsFile) -> str:
 
 
 def source_change(source: FindingSource) -> str:
-    """Difference of configuration and data from what they were; empty: none."""
+    """Difference of configuration and data from what they were; empty: none. Datasets that are not on this machine
+    count as unchanged.
+    """
     now = _now(source.overrides, source.keys)
     if now is None or now.configuration != source.configuration:
         return "its configuration has changed since"
-    differ = [name for name, digest in source.data.items() if now.data.get(name) != digest]
+    differ = [name for name, digest in source.data.items() if now.data.get(name, digest) != digest]
     return f"its data have changed since: {', '.join(differ)}" if differ else ""
 
 
@@ -64,16 +67,22 @@ def surroundings() -> str:
 
 @cache
 def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> FindingSource | None:
-    """Configuration and data that these overrides give today; None: they are not accepted any more."""
+    """Configuration and data that these overrides give today, without datasets that are not on this machine; None: they
+    are not accepted any more.
+    """
     from skg_bench.app.building import build
     from skg_bench.app.compose import compose
     from skg_bench.app.run_identity import described
     from skg_bench.app.trust import COMMAND_LINE
     from skg_bench.core.errors import UsageError
+    from skg_bench.simulator.logs.datasets import DatasetAbsent
 
+    parts = dict[str, str]()
     try:
         composed = compose(list(overrides))
-        parts = {seam: build(seam, composed.root[seam], COMMAND_LINE).digest for seam in ("simulator", "embedder")}
+        for seam in ("simulator", "embedder"):
+            with suppress(DatasetAbsent):
+                parts[seam] = build(seam, composed.root[seam], COMMAND_LINE).digest
     except (UsageError, OSError):
         return None
     return FindingSource.of(overrides, described(composed.root, composed.arms, {}), parts, keys)

@@ -25,6 +25,7 @@ from skg_bench.app.claim_inputs import analysis, refusal, surroundings
 from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import DATA, EXPERIMENTS
+from skg_bench.simulator.logs import clinc150
 from skg_bench.study.guardian import drawing
 
 ROOT = DATA.parent
@@ -61,6 +62,21 @@ def test_each_input_that_changes_voids_a_file(whole: FindingsFile) -> None:
         (replace(whole, made=replace(made, sources=(data,))), "its data have changed since: simulator"),
     ):
         assert reason in refusal(changed)
+
+
+def test_a_file_about_a_dataset_that_is_not_on_this_machine_counts_by_its_configuration(
+    whole: FindingsFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for home in ("SKG_BENCH_SHARED", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(home, str(tmp_path))
+    clinc150._load.cache_clear()
+    source = claim_inputs._now((*OVERRIDES, "simulator=clinc150", "embedder=hashing"))
+    assert source is not None
+    assert "simulator" not in source.data
+    there = replace(source, data={**source.data, "simulator": "of the dataset"})
+    assert refusal(replace(whole, made=replace(whole.made, sources=(there,)))) == ""
+    other = replace(there, configuration="0" * 32)
+    assert "configuration has changed" in refusal(replace(whole, made=replace(whole.made, sources=(other,))))
 
 
 def test_seed_salt_and_how_a_run_is_made_are_no_configuration_and_all_else_is() -> None:

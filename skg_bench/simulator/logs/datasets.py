@@ -16,6 +16,10 @@ from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.package import DATA
 
 
+class DatasetAbsent(UsageError):  # noqa: N818  nothing is wrong with the data
+    """File of a dataset that is not on this machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """Data of others, as their publisher gives them out."""
@@ -43,11 +47,11 @@ class Dataset:
     def read(self, file: str) -> bytes:
         """A file of it, as published.
 
-        Raises UsageError if it is not on this machine, with what to do, or if its checksum is another.
+        Raises DatasetAbsent, with what to do, if it is not on this machine; UsageError if its checksum is another.
         """
         location = next((path for path in self.locations(file) if path.is_file()), None)
         if location is None:
-            raise UsageError(
+            raise DatasetAbsent(
                 f"{file} of {self.name} is not here; get it: skg-bench data get {self.name} (with --from FOLDER if you "
                 "have a copy)"
             )
