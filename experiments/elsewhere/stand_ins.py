@@ -58,8 +58,8 @@ class SemanticCache(Nearest):
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
         """Words of an earlier answer, or new ones."""
         vector = _unit(model.embed(message))
-        if (found := self.near(vector)) is not None:
-            return found[1]
+        if (pair := self.near(vector)) is not None:
+            return pair[1]
         self.keep(vector, message, str(model(message)))
         return self._pairs[-1][1]
 
@@ -70,8 +70,8 @@ class NearestInPrompt(Nearest):
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
         """Words of the model."""
         vector = _unit(model.embed(message))
-        found = self.near(vector)
-        past = [] if found is None else [{"role": "system", "content": "\n".join(found)}]
+        pair = self.near(vector)
+        past = [] if pair is None else [{"role": "system", "content": "\n".join(pair)}]
         words = str(model([*past, {"role": "user", "content": message}]))
         self.keep(vector, message, words)
         return words
