@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import skg_bench
-from experiments.skg_section5 import analysis, latency, picture, prior
+from experiments.skg_section5 import analysis, found, latency, picture, prior
 from experiments.skg_section5 import draws as made
 from experiments.skg_section5.readings import READINGS, Reading, mass, separating
 from skg_bench.analysis.comparison.findings import Evidence, findings_by_id
@@ -219,7 +219,7 @@ def test_maps_count_every_draw_once() -> None:
 
 @pytest.mark.req("K23")
 def test_two_to_five_skills_a_week_do_not_add_up_to_two_hundred() -> None:
-    (_, three, need_three), (_, six, need_six) = analysis.contradiction()
+    (_, three, need_three), (_, six, need_six) = found.contradiction()
     assert (three, six) == ("26 to 65 skills", "52 to 130 skills")
     assert (need_three, need_six) == ("15.4 to 38.5 a week", "7.7 to 19.2 a week")
 
@@ -228,7 +228,7 @@ def test_verdicts_are_split_by_what_a_skill_is_next_to_the_whole() -> None:
     figures = {name: [0.0] * 600 for reading in READINGS for name in reading.limits}
     draws = pd.DataFrame(figures | {"used_up": 0.0, "kind": ["stored"] * 400 + ["procedure"] * 200})
     draws["hits_month_6"] = [0.1] * 400 + [0.3] * 200
-    source = analysis.Corpus("planted", Path(), {}, draws, [mass(reading, draws) for reading in READINGS])
+    source = found.Corpus("planted", Path(), {}, draws, [mass(reading, draws) for reading in READINGS])
     table = analysis.split(source)
     assert tuple(table.headings) == ("claim", "as read here", "all", "stored", "prompted", "procedure")
     (row,) = [row for row in table.rows if row[1] == "25-35 % of requests answered in month 6"]
@@ -270,7 +270,7 @@ def test_a_time_is_reproduced_only_if_its_interval_holds_the_papers() -> None:
                                (200.0, "not reproduced", "more than claimed")):  # fmt: skip
         spread = np.linspace(0.8, 1.2, 50)
         hits = latency.Hits(0.9 * ms * spread, 0.1 * ms * spread)
-        finding = analysis._latency(hits, "MiniLM", evidence)[0]
+        finding = found.latency_findings(hits, "MiniLM", evidence)[0]
         assert (finding.verdict, words in finding.words, "MiniLM" in finding.words) == (verdict, True, True)
 
 
