@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from skg_bench.analysis.report import verdict
+from skg_bench.analysis.report.hit_cosines import cosine_sentences
 from skg_bench.analysis.report.outside_arms import outside_sentences
 from skg_bench.analysis.summary import read_summary
 from skg_bench.app import api
@@ -81,7 +82,8 @@ def evaluate(
     summary = read_summary(run)
     of_arms = [sentence for arm, sentence in verdict.arm_sentences(summary) if arm in (name, *more)]
     lines = [*outside_sentences(run, _REFERENCE), *of_arms, *verdict.finding_sentences(summary, name)]
-    return Evaluation(run, name, [sentence.text for sentence in [*lines, *verdict.cautions(summary)]])
+    lines += [*verdict.cautions(summary), *cosine_sentences(run)]
+    return Evaluation(run, name, [sentence.text for sentence in lines])
 
 
 def _deepened(mine: Sequence[str], texts: Sequence[str]) -> list[str]:

@@ -85,7 +85,8 @@ class Logbook:
         columns = {
             "message": table(np.int32), "event": table(np.int32), "time": table(np.int64), "intent": table(np.int32),
             "request_type": table(np.int32), "answerable": table(np.int32), "used_up": table(np.bool_),
-            "max_sim": table(np.float32), "matched_skill": table(np.int32), "skill_score": table(np.float32),
+            "max_sim": table(np.float32), "matched_skill": table(np.int32),
+            "skill_score": np.full(int(start[-1]), np.nan, np.float32),
             "user_satisfaction": table(np.int8), "skill_learned": table(np.bool_), "skill": table(np.int32),
             "source_turn": table(np.int32), "propensity": table(np.float64), "explored": table(np.bool_),
             "serving": table(np.int8), "offer": table(np.int8), "agrees": table(np.int8), "tokens_in": table(np.int32),
@@ -201,6 +202,7 @@ class Logbook:
             "user_msg_id": pc.binary_join_element_wise("u", who, "-t", when, ""),
             "message": labels.message(flat("message")),
             "matched_skill": labels.name(flat("matched_skill")),
+            "skill_score": _known(flat("skill_score")),
             "fallback_to_llm": ~hit,
             "user_satisfaction": encoded(flat("user_satisfaction"), pa.array(RATINGS)),
             "arm": encoded(np.zeros(len(row), np.int32), pa.array([self.arm])),
@@ -333,6 +335,11 @@ def _stamp(milliseconds: I64, none: np.ndarray | None = None) -> pa.Array:
 def _hash(state: U64) -> pa.Array:
     raw = np.ascontiguousarray(state.astype("<u8")).tobytes()
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(state), [None, pa.py_buffer(raw)])
+
+
+def _known(values: np.ndarray) -> pa.Array:
+    unknown = np.isnan(values)
+    return pa.array(values, mask=unknown if unknown.any() else None)
 
 
 def _nulls(kind: pa.DataType, n: int) -> pa.Array:

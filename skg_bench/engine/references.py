@@ -8,12 +8,13 @@ import numpy as np
 from skg_bench.core.assistant import GroundTruth, InWords, Message, Reply
 from skg_bench.core.draws import fold, unfolded
 from skg_bench.core.errors import RowError
-from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.grid import F32, I32, I64, U64, Bool, cosine
 from skg_bench.core.spoken import answer_words, references
 from skg_bench.core.types import CAUSES, LLM, Completions, Prompts
 from skg_bench.core.world import FALLBACK, LEAKED, PROMPTED, RIGHT, STORED, WRONG, Draws, Response, Served
 from skg_bench.engine.costs import total, without_calls
 from skg_bench.engine.replies import without_judgement
+from skg_bench.engine.text_view import Heard
 
 _CODES = {cause: code for code, cause in enumerate(CAUSES)}
 
@@ -166,6 +167,18 @@ def said_words(query: Message, keys: U64, answer: I32, reply: Reply) -> list[str
             return [heard if mine is None else mine for mine, heard in zip(words, out, strict=True)]
         case _:
             return out
+
+
+def cosines(query: Message, how: I32, answer: I32, given: I32, heard: Heard) -> F32:
+    """Cosines of messages to those that were answered first by the answers `[B]` that are given again, or stand in the
+    prompt; NaN: there is none. `how` and `answer` are those of `Spoken.served`.
+    """
+    rows = ((how != FALLBACK) & (answer >= 0)).nonzero()[0]
+    near = np.full(len(answer), np.nan, np.float32)
+    if len(rows):
+        earlier = heard.messages(rows, given[rows, answer[rows]])
+        near[rows] = cosine(query.store.similarity.pairs(query.text[rows], earlier))
+    return near
 
 
 def _calls(

@@ -49,7 +49,7 @@ from skg_bench.engine.costs import as_served, total
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
-from skg_bench.engine.references import Spoken, said_words, spoken
+from skg_bench.engine.references import Spoken, cosines, said_words, spoken
 from skg_bench.engine.replies import (
     check_reply,
     chosen_by,
@@ -185,6 +185,9 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     jobs = scene.assistant.jobs(state.memory)
     values = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
     values |= outcome.columns
+    if outcome.spoken is not None:
+        near = cosines(turn.message, *outcome.spoken.served(outcome.reply), state.given, state.heard)
+        values["skill_score"] = near
     if best is not None:
         values[scene.world.domain.book] = best
     log.turn(t, **{**values, **scene.assistant.columns(state.memory)})
@@ -212,7 +215,7 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     )  # fmt: skip
     state.asked[intent] = True
     heard = state.heard
-    heard.met(event.text)
+    heard.said(t, event.text)
     message = Message(
         t, event.number, event.time, event.local, event.text, gap, fold(scene.keys.arms[:n_rows], event.number),
         scene.keys.users[:n_rows],

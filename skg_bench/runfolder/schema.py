@@ -86,7 +86,8 @@ def turns(top_k: int, outcome: Sequence[OutcomeField] = ()) -> pa.Schema:
         _field(
             "skill_score",
             pa.float32(),
-            "combined score of the chosen skill; on fallback of the best candidate",
+            "combined score of the chosen skill; on fallback of the best candidate. Of an assistant in words: "
+            "cosine of the message to that whose answer came back, or stood in the prompt; null: none did",
             nullable=True,
         ),
         _field("fallback_to_llm", pa.bool_(), "the LLM answered"),

@@ -19,6 +19,7 @@ from skg_bench.analysis.report import chart, heads, logged, page_charts, tables,
 from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
+from skg_bench.analysis.report.hit_cosines import COSINE_HEADINGS, hit_cosines
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
 from skg_bench.analysis.report.outside_arms import arms_in_words, outside_sentences
 from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
@@ -92,6 +93,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         levels=rows,
         differences=tables.difference_tables(content, all_looks),
         effects=tables.effects(content, all_looks),
+        cosines=hit_cosines(run),
+        cosine_headings=COSINE_HEADINGS,
         proof=proven,
         claimed=offered,
         claimed_figures=[(c, _svg(c, main_arms)) for c in offered_charts],

@@ -10,6 +10,7 @@ from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.chart import Chart
 from skg_bench.analysis.report.claimed import Claimed
 from skg_bench.analysis.report.heads import ArmLine, Head
+from skg_bench.analysis.report.hit_cosines import HitCosines
 from skg_bench.analysis.report.proof import Proof
 from skg_bench.analysis.report.roster import RosterRow
 from skg_bench.analysis.report.tables import DifferenceTable, Level
@@ -76,6 +77,8 @@ class Page:
     levels: Sequence[Level]
     differences: Sequence[DifferenceTable]
     effects: Sequence[DifferenceTable]
+    cosines: Sequence[HitCosines]  # of arms that answer in words
+    cosine_headings: Sequence[str]
     proof: Proof
     claimed: Claimed | None
     claimed_figures: Sequence[DrawnChart]

@@ -72,7 +72,8 @@
     const odds = p.propensity[i] < 1000 ? ` The policy makes this choice with probability ${permille(p.propensity[i])}.` : "";
     const stored = p.source[i] < 0 ? "" : ` It returned the answer stored at turn ${p.source_turn[i]}, then given to “${word(p, p.source[i])}”.`;
     if (p.served[i] === 5) return "The words were an answer that this user was never given: a leak.";
-    if (p.max_sim[i] === null) return (p.hit[i] ? `An earlier answer was given again.${stored}` : "The LLM answered.") + odds; // no skillbook
+    const near = p.score[i] === null ? "" : `, at a cosine of ${permille(p.score[i])}`;
+    if (p.max_sim[i] === null) return (p.hit[i] ? `An earlier answer was given again${near}.${stored}` : "The LLM answered.") + odds; // no skillbook
     if (p.explored[i]) return (p.hit[i] ? `Chosen at random, to learn: skill ${name}.${stored}` : "Sent to the LLM at random, to learn.") + odds;
     if (p.hit[i]) {
       const rule = threshold === null ? "" : `, at or above the threshold of ${threshold.toFixed(2)}`;

@@ -7,6 +7,8 @@ from datetime import datetime
 from random import Random
 from typing import Any, ClassVar
 
+from skg_bench.embedder.hashing import Hashing
+
 SHARED: dict[str, str] = {}
 CALLS = {"n": 0}
 
@@ -202,6 +204,22 @@ class Dice(ExactCache):
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
         words = super().answer(user, time, message, model)
         return self.dice.choice([words, *self.memory.values()])
+
+
+class NearCache:
+    """The answer to the nearest message, from a cosine on; vectors are those of `embedder=hashing`."""
+
+    def __init__(self, threshold: float = 0.9) -> None:
+        self.threshold, self.vectors, self.answers = threshold, list[Any](), list[str]()
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        vector = Hashing(384, 0).embed([message])[0] / 4000
+        cosines = [float(vector @ other) for other in self.vectors]
+        if cosines and max(cosines) >= self.threshold:
+            return self.answers[cosines.index(max(cosines))]
+        self.vectors.append(vector)
+        self.answers.append(str(model(message)))
+        return self.answers[-1]
 
 
 class Together(ExactCache):
