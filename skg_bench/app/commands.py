@@ -84,12 +84,14 @@ def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[PreparedRun]
 def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) -> int:
     """Print where each run goes and what it costs; returns the turns of all that are not finished."""
     from skg_bench.app import asks, result_tables
+    from skg_bench.app.outside_costs import announce_outside
 
     whole = 0
     for job in jobs:
         if dry_run:
             result_tables.plan(screen, job)
             asks.announce(screen, job)
+            announce_outside(screen, job)
             for line in job.cautions():
                 screen.print(line, soft_wrap=True)
         turns = job.turns() if dry_run or job.state != "finished" else 0

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skg_bench.app.building import build
 from skg_bench.app.compose import composer
+from skg_bench.app.outside_costs import keep_time
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console
 from skg_bench.app.table_blocks import show_table
@@ -31,6 +33,7 @@ class _Subject:
     """A system, and what is sent to it."""
 
     name: str
+    keep_time: Callable[[float], None]  # milliseconds of a message, for `--dry-run`
     made: Callable[[], ProbedSystem]
     by_user: Callable[[], ProbedSystem] | None  # told users by the field `user` alone; None: it is anyhow
     texts: ProbeTexts
@@ -43,6 +46,7 @@ def show_probe(overrides: Sequence[str], memory: int, *, plain: bool) -> None:
     """
     subject = _subject(overrides, memory)
     seen = probe(subject.made, subject.texts, memory)
+    subject.keep_time(seen.own_ms[0])
     alone = None if subject.by_user is None else leaks_between_users(subject.by_user(), subject.texts)
     rows = _rows(seen, alone)
     screen = console()
@@ -62,15 +66,16 @@ def _subject(overrides: Sequence[str], memory: int) -> _Subject:
     world, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     vectors = embedder.embed(world.messages)
     texts = Texts(world.messages, world.names, Embedding(lambda: vectors, embedder))
+    keep = partial(keep_time, root["assistant"], assistant)
     messages = _messages(list(world.messages), vectors.astype(np.float32), memory + _LEAST)
     match assistant:
         case Python():
             source = assistant.source
-            return _Subject(assistant.name, lambda: ProbedSystem(source, texts.embed, None, True), None, messages)
+            return _Subject(assistant.name, keep, lambda: ProbedSystem(source, texts.embed, None, True), None, messages)
         case BlackBox():
             plain = replace(assistant, body={})
             alone = (lambda: plain.probed(texts.embed)) if assistant.body and assistant.url is None else None
-            return _Subject(assistant.name, lambda: assistant.probed(texts.embed), alone, messages)
+            return _Subject(assistant.name, keep, lambda: assistant.probed(texts.embed), alone, messages)
     raise _ours()
 
 

@@ -22,9 +22,11 @@ from skg_bench.core.types import FREE
 from skg_bench.core.world import FALLBACK
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
 from skg_bench.engine.instances import run_instances
+from skg_bench.engine.plan import Plan
 from skg_bench.engine.sharing_arms import users_of_instance
 
 _USERS, _TURNS = 3, 200  # who are played, and how many turns each at most
+_PLAYS = 3  # of each of them
 _INSTANCES = 2  # of at most so many users, where users share a memory
 
 Ticks = Callable[[int], None]
@@ -39,10 +41,25 @@ def check_controls(setting: Callable[[], Setting], arms: Sequence[Arm], people: 
     if wanting := [arm for arm in arms if any(map(_wants_controls, arm.phases))]:
         made = setting()
         for arm in wanting:
-            size = min(users_of_instance(arm, people), _USERS)
-            users = np.arange(min(people // size * size, _INSTANCES * size if size > 1 else _USERS), dtype=np.int32)
-            _check_passed_on(made, arm, users[:_USERS])
-            _check_memory(made, arm, users.reshape(-1, size), progress)
+            users = _played(arm, people)
+            _check_passed_on(made, arm, users.ravel()[:_USERS])
+            _check_memory(made, arm, users, progress)
+
+
+def control_turns(plan: Plan, arm: Arm) -> int:
+    """Messages that the controls of an arm send to its assistant."""
+    if not any(map(_wants_controls, arm.phases)):
+        return 0
+    turns = plan.simulator.count(plan.salted, _played(arm, plan.users).ravel(), plan.weeks)
+    return _PLAYS * int(np.minimum(turns, _TURNS).sum())
+
+
+def _played(arm: Arm, people: int) -> I32:
+    """Users who are played, by instance, `[n, size]`."""
+    size = min(users_of_instance(arm, people), _USERS)
+    return np.arange(min(people // size * size, _INSTANCES * size if size > 1 else _USERS), dtype=np.int32).reshape(
+        -1, size
+    )
 
 
 def _wants_controls(arm: Arm) -> bool:

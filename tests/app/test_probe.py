@@ -1,11 +1,15 @@
 """`skg-bench probe`: what a hundred requests show of a system from outside."""
 
 import json
+import re
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import skg_bench
 from tests.app.test_cli import call
 from tests.assistant.endpoint.test_black_box import STAND_INS, system
 
@@ -128,3 +132,35 @@ def test_what_cannot_be_probed_is_refused_with_what_to_do(overrides: tuple[str, 
     assert code == 2
     assert words in " ".join(err.split())
     assert "Traceback" not in err
+
+
+class Counted:
+    """Passes on, and counts for this test."""
+
+    n = 0
+
+    def answer(self, user: str, time: object, message: str, model: Callable[[str], str]) -> str:
+        Counted.n += 1
+        return model(message)
+
+
+def test_a_dry_run_says_what_controls_cost_and_how_long_as_probe_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = ["assistant=python", f"assistant.target={__name__}.Counted"]
+
+    def told(*more: str) -> str:
+        arms = f"arms={{never: [policy=never], it: [{','.join([*mine, *more])}]}}"
+        return " ".join(call("run", "profile=smoke", "users=6", arms, "reference=never", "--dry-run")[1].split())
+
+    counts = re.search(
+        r"it: about [\d,]+ messages, and ([\d,]+) before the run for its controls; `skg-bench pr", told()
+    )
+    assert counts is not None
+    arms = f"arms={{never: [policy=never], it: [{','.join(mine)}]}}"
+    made = skg_bench.run(["profile=smoke", "users=6", arms, "reference=never"])
+    assert int(counts[1].replace(",", "")) == Counted.n - len(made.turns("it")) > 300
+    call("probe", *mine)
+    assert re.search(r"for its controls; about \d+ s at \S+ ms each, as probe measured them", told())
+    assert re.search(r"it: about [\d,]+ messages; controls=false; about \d+ s", told("assistant.controls=false"))
