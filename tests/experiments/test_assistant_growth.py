@@ -14,7 +14,7 @@ from skg_bench.runfolder.run import Run
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return simulate(["users=6", "weeks=3", f"out={tmp_path_factory.mktemp('growth') / 'run'}"])
+    return simulate(["users=6", "workers=1", "weeks=3", f"out={tmp_path_factory.mktemp('growth') / 'run'}"])
 
 
 def summary(run: Run) -> dict[str, Any]:
@@ -36,6 +36,8 @@ def test_expectations_hold_or_not_by_their_figures_and_the_page_is_written(run: 
 
 
 def test_a_run_without_the_arms_is_refused(tmp_path: Path) -> None:
-    other = simulate(["arms={skg: [], never: [policy=never]}", "users=4", "weeks=1", f"out={tmp_path / 'run'}"])
+    other = simulate(
+        ["arms={skg: [], never: [policy=never]}", "users=4", "workers=1", "weeks=1", f"out={tmp_path / 'run'}"]
+    )
     with pytest.raises(UsageError, match="has no arm 'skg_prompted'; it has skg, never; make a run with all arms"):
         analyse(other)

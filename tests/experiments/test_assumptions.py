@@ -14,7 +14,7 @@ from skg_bench.runfolder.run import Run
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("assumptions")
-    size = ["experiment=assumptions", "users=4", "weeks=2"]
+    size = ["experiment=assumptions", "users=4", "workers=1", "weeks=2"]
     return [simulate([*size, f"simulator.habit={habit}", f"out={folder / str(habit)}"]) for habit in (0.9, 0.0)]
 
 
@@ -44,6 +44,6 @@ def test_each_arm_is_told_with_the_figures_of_its_run_and_each_probability_of_be
 def test_two_runs_of_one_habit_and_runs_of_other_experiments_are_refused(runs: list[Run], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"same simulator\.habit"):
         analyse([runs[0], runs[0]])
-    other = simulate(["experiment=assistant_growth", "users=2", "weeks=1", f"out={tmp_path / 'run'}"])
+    other = simulate(["experiment=assistant_growth", "users=2", "workers=1", "weeks=1", f"out={tmp_path / 'run'}"])
     with pytest.raises(UsageError, match="has no arm"):
         analyse([other])

@@ -49,7 +49,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
         for name in WANTED
     }
     return simulate([
-        f"arms={json.dumps(arms)}", "reference=skg", "users=10", "weeks=2", "simulator.rated_share=0.8",
+        f"arms={json.dumps(arms)}", "reference=skg", "users=10", "workers=1", "weeks=2", "simulator.rated_share=0.8",
         "simulator.concentration=3", "simulator.accept=0.95", "simulator.accept_one_off=0.6", "policy.threshold=0.5",
         f"out={out}",
     ])  # fmt: skip
@@ -62,7 +62,7 @@ def test_the_arms_that_the_analysis_names_are_in_the_experiment() -> None:
 
 def test_a_run_without_the_arms_is_refused(tmp_path: Path) -> None:
     few = simulate([
-        "arms={skg: [], never: [policy=never, curator=none]}", "reference=skg", "users=4", "weeks=1",
+        "arms={skg: [], never: [policy=never, curator=none]}", "reference=skg", "users=4", "workers=1", "weeks=1",
         f"out={tmp_path / 'few'}",
     ])  # fmt: skip
     with pytest.raises(UsageError, match="has no arm 'exact_match'; it has skg, never"):
@@ -75,7 +75,7 @@ def test_static_retrieval_asks_the_llm_every_time_and_hears_no_rating(tmp_path: 
     for share in ("0.0", "0.9"):
         arms = json.dumps({name: whole()[name] for name in ("skg", "rag")})
         runs.append(simulate([
-            f"arms={arms}", "reference=skg", "users=6", "weeks=2", f"simulator.rated_share={share}",
+            f"arms={arms}", "reference=skg", "users=6", "workers=1", "weeks=2", f"simulator.rated_share={share}",
             "simulator.concentration=3", f"out={tmp_path / share}",
         ]))  # fmt: skip
     shown = ["fallback_to_llm", "matched_skill", "max_sim", "skill_score", "tokens_in", "tokens_out", "book_size"]

@@ -14,7 +14,14 @@ from skg_bench.runfolder.run import Run
 
 ARMS = "arms={never: [policy=never, curator=none], maxsim_identity: [reranker=identity], maxsim_linear: [], \
 bm25_identity: [router=bm25, reranker=identity], bm25_linear: [router=bm25]}"
-DENSE = ("simulator.messages_per_day=12", "simulator.concentration=2", "simulator.accept=0.9", "users=4", "weeks=2")
+DENSE = (
+    "simulator.messages_per_day=12",
+    "simulator.concentration=2",
+    "simulator.accept=0.9",
+    "users=4",
+    "workers=1",
+    "weeks=2",
+)
 
 
 @pytest.fixture(scope="module")

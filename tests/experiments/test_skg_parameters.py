@@ -179,7 +179,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
     out = tmp_path_factory.mktemp("parameters") / "run"
     return simulate([f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=8", "weeks=2",
-                     "simulator.rated_share=0.6", "policy.threshold=0.4", f"out={out}"])  # fmt: skip
+                     "workers=1", "simulator.rated_share=0.6", "policy.threshold=0.4", f"out={out}"])  # fmt: skip
 
 
 @pytest.mark.req("K11", "K10")

@@ -63,7 +63,7 @@ def test_a_draw_is_an_ordinary_run_with_its_parameters(
     overrides += [f"signals.{name}={values[weight]}" for name, weight in names]
     able = prior.of_llm({name: np.array(value) for name, value in values.items()})
     overrides += [f"llm.{name}={float(value)}" for name, value in able.items()]
-    overrides += [f"users={USERS * (draw + 1)}", f"weeks={WEEKS}"]
+    overrides += [f"users={USERS * (draw + 1)}", f"weeks={WEEKS}", "workers=1"]
     run = skg_bench.run(["experiment=skg_section5", f"out={tmp_path / 'run'}", *overrides])
     users = list(range(USERS * draw, USERS * (draw + 1)))
     turns = run.turns(kind, users=users).to_pandas()

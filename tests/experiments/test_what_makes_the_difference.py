@@ -23,7 +23,9 @@ from skg_bench.runfolder.run import Run
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("difference") / "run"
-    return simulate(["experiment=what_makes_the_difference", "users=5", "weeks=2", "simulator.accept=1", f"out={out}"])
+    return simulate(
+        ["experiment=what_makes_the_difference", "users=5", "workers=1", "weeks=2", "simulator.accept=1", f"out={out}"]
+    )
 
 
 def signed(text: str) -> float:
@@ -85,7 +87,9 @@ def test_a_place_of_the_map_is_a_run_and_better_procedures_are_worth_more(tmp_pa
     worth = []
     for share in (0.0, 1.0):
         made = [f"simulator.{name}={share:g}" for name in ("generalises", "slots_filled")]
-        run = simulate([ARMS, "reference=never", "users=6", "weeks=3", *made, f"out={tmp_path / str(share)}"])
+        run = simulate(
+            [ARMS, "reference=never", "users=6", "workers=1", "weeks=3", *made, f"out={tmp_path / str(share)}"]
+        )
         found = places(run)
         assert set(found) == {"asked", "everything"}
         means = summary.read_summary(run).arms
@@ -141,6 +145,6 @@ def test_the_line_of_the_map_is_where_gains_change_their_sign() -> None:
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
-    other = simulate(["experiment=gate", "users=1", "weeks=1", f"out={tmp_path / 'run'}"])
+    other = simulate(["experiment=gate", "users=1", "workers=1", "weeks=1", f"out={tmp_path / 'run'}"])
     with pytest.raises(UsageError, match="has no arm"):
         analyse(other)

@@ -19,7 +19,7 @@ from skg_bench.runfolder.run import Run
 
 BOOKS = (0, 20, 45)
 DENSE = (
-    "users=9", "weeks=3", "simulator.rated_share=0.5", "simulator.accept=0.9", "policy.threshold=0.3",
+    "users=9", "workers=1", "weeks=3", "simulator.rated_share=0.5", "simulator.accept=0.9", "policy.threshold=0.3",
     "simulator.concentration=3",
 )  # fmt: skip
 ARMS = ", ".join([

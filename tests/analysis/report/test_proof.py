@@ -22,7 +22,14 @@ from skg_bench.runfolder.run import Run
 from tests.analysis.report.test_page import Outline
 
 Visit = Callable[..., Page]
-WORLD = ("users=8", "weeks=3", "simulator.rated_share=0.5", "policy.threshold=0.3", "experiment=learning_over_time")
+WORLD = (
+    "users=8",
+    "workers=1",
+    "weeks=3",
+    "simulator.rated_share=0.5",
+    "policy.threshold=0.3",
+    "experiment=learning_over_time",
+)
 FROZEN = "frozen_20: [freeze=all, freeze_at=20]"
 BOOKS = ", ".join(f"book_{s}: ['fork=skg@{s}', book=hindsight, curator=none]" for s in (0, 20))
 SHAM = "sham: ['fork=skg@20', curator=sham], again: ['fork=skg@20', curator=sham, curator.draw=1]"
@@ -74,7 +81,7 @@ def test_evidence_is_what_each_run_says_by_itself(plain: Run, over: Run, asking:
 def test_a_run_of_another_world_or_without_anything_to_add_is_refused(
     plain: Run, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other = made(tmp_path_factory, "other", "", "users=7", "simulator.rated_share=0.4")
+    other = made(tmp_path_factory, "other", "", "users=7", "workers=1", "simulator.rated_share=0.4")
     with pytest.raises(UsageError, match=r"another world than .*: they differ in simulator\.rated_share, users"):
         companion_runs(plain, [other])
     same = made(tmp_path_factory, "same", "", "reference=skg")
