@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from skg_bench.app.building import build
+from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import asking
 from skg_bench.core import deciding, launching, types
@@ -42,7 +43,8 @@ def yamls(*seams: str) -> list[Any]:
 
 
 def made(path: Path) -> Any:
-    return build(path.parent.name, yaml.safe_load(path.read_text("utf-8")), COMMAND_LINE)
+    (node,) = hydra_trees().options(path.parent.name, [path.stem])
+    return build(path.parent.name, node, COMMAND_LINE)
 
 
 def llms(*, of_texts: bool) -> pytest.MarkDecorator:
@@ -94,7 +96,8 @@ def test_a_yaml_names_a_class_of_its_own_seam(path: Path) -> None:
 
 @pytest.mark.parametrize("path", yamls("router", "reranker", "policy", "curator", "llm", "store"))
 def test_a_component_lives_in_the_module_of_its_name(path: Path) -> None:
-    assert yaml.safe_load(path.read_text("utf-8"))["_target_"].split(".")[2] == path.stem
+    node = yaml.safe_load(path.read_text("utf-8"))
+    assert node["_target_"].split(".")[2] == node.get("defaults", [path.stem])[0]  # the yaml that it is made from
 
 
 @pytest.mark.parametrize("seam", ["router", "reranker", "policy", "curator", "llm", "store"])

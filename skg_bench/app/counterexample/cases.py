@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache, partial
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,8 @@ def action_rows(log: Logbook, replayer: Replayer) -> list[CaseRow]:
     for t in range(len(log.start) - 1):
         at = {name: column[log.start[t]] for name, column in log.columns.items()}
         known = {name: at[name].item() if name in log.filled else None for name in _OF_BOOKS}
+        if isnan(at["skill_score"]):
+            known["skill_score"] = None  # no earlier message was near
         row: CaseRow = {
             "hit": bool(hit_mask(at["serving"])),
             "right": bool(at["answer_correct"] > 0) if at["answer_correct"] >= 0 else None,
