@@ -97,6 +97,45 @@ def test_the_page_and_the_terminal_say_them(run: Run) -> None:
     assert "minutes to the" in out
 
 
+NEW_METRIC = {
+    "mine/errands.py": (
+        (
+            "truth=False)\n    mood:",
+            'truth=False)\n    steps: F64 = outcome_field("to the shop and back", unit="", truth=False)\n    mood:',
+        ),
+        (
+            "    metrics=(\n",
+            '    metrics=(\n        OutcomeMetric("steps", "steps", "steps", (), "", "lower", "Steps walked."),\n',
+        ),
+        ("Errand(minutes, ", "Errand(minutes, 100.0 * minutes, "),
+    ),
+    "mine/errands.toml": (("{minutes} minutes,", "{minutes} minutes, {steps} steps,"),),
+}  # what a metric with a column of its own takes, by file
+
+
+def test_a_metric_with_a_new_column_touches_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = example()
+    for name, pairs in NEW_METRIC.items():
+        for before, after in pairs:
+            assert files[name].count(before) == 1
+            files[name] = files[name].replace(before, after)
+    for name, text in files.items():
+        write(tmp_path / name, text)
+    declare(tmp_path, "mine")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    forget()
+    run = skg_bench.run([*WORLD, "users=3", "weeks=2", "arms={exact: [router=exact], never: [policy=never]}",
+                         f"out={tmp_path / 'run'}"])  # fmt: skip
+    turns = run.turns("exact").to_pandas()
+    assert (turns["steps"] == 100 * turns["minutes"]).all()
+    gaps = {row.metric.name: row.difference.estimate.mean for row in skg_bench.compare(run, reference="never").rows}
+    assert gaps["steps"] == pytest.approx(100 * gaps["minutes"])
+    text = re.sub(r"<[^>]+>", "", (run.path / "report.html").read_text("utf-8"))
+    assert re.search(r"exact was at the door after \d+\.\d minutes, [\d,.]+ steps, and annoyed", text)
+    assert "to the shop and back" in str(run.turns("exact").schema.field("steps").metadata)
+    forget()
+
+
 OTHER_WORLDS = re.compile(r"[^.<>]*(?:[Rr]equest|slot value|look-up)[^.<>]*")
 """Words of a world of answers, whose users bring requests: with what stands around them."""
 
