@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from skg_bench.app import examples, interrupts, memory_limit
+from skg_bench.app.data_arguments import data
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.app.probe_arguments import probe_command
 from skg_bench.app.skillbook.cli import Trust, skillbook
@@ -28,9 +29,6 @@ counterexample = typer.Typer(
 )
 app.add_typer(counterexample, name="counterexample")
 
-data = typer.Typer(
-    help="Read logs and corpora of your own, and public datasets.", no_args_is_help=True, rich_markup_mode=None
-)
 app.add_typer(data, name="data")
 
 RunFolders = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
@@ -293,48 +291,6 @@ def experiment(
             command.show_experiments()
         else:
             raise typer.Exit(command.run_experiment(name, arguments or []))
-
-
-@data.command("check", epilog=examples.epilog("data check"))
-def check_data(
-    file: Annotated[
-        Path, typer.Argument(help="A log, or a labelled corpus: CSV, TSV, JSON lines, Parquet, a folder, hf:NAME.")
-    ],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Argument(help="Corrections of a guess: simulator.day_first=true ...", metavar="[KEY=VALUE]..."),
-    ] = None,
-) -> None:
-    """Guess the format of a log, and print the command that replays it. Also prints what a run can show, and which rows
-    are left out.
-    """
-    with plain_errors():
-        from skg_bench.app.log_check import check_log
-
-        check_log(file, overrides or [])
-
-
-@data.command("list", epilog=examples.epilog("data list"))
-def list_data() -> None:
-    """List datasets, their licences, and which are here."""
-    with plain_errors():
-        from skg_bench.app.dataset_commands import show_datasets
-
-        show_datasets()
-
-
-@data.command("get", epilog=examples.epilog("data get"))
-def get_data(
-    name: Annotated[str, typer.Argument(help="A name that `skg-bench data list` prints.")],
-    source: Annotated[
-        Path | None, typer.Option("--from", help="A folder with a copy. Default: the publisher's address.")
-    ] = None,
-) -> None:
-    """Fetch a dataset from its publisher, or from a copy, and check it."""
-    with plain_errors():
-        from skg_bench.app.dataset_commands import get
-
-        get(name, source)
 
 
 @app.command(epilog=examples.epilog("export"))
