@@ -14,23 +14,32 @@ from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import text_of
 
 
-def show_options(seam: str | None) -> None:
-    """Print the options of one group, or of all.
+def show_options(seam: str | None, *, every: bool = False) -> None:
+    """Print the options of one group with what each is; of all groups their names, or with `every` all of that.
 
     Raises UsageError for an unknown group.
     """
     known = groups()
     if seam is not None and seam not in known:
         raise UsageError(f"there is no seam {seam!r}; {nearest(seam, known)}")
-    rows = []
-    chosen = _defaults()
-    for name in [seam] if seam is not None else known:
-        for i, option in enumerate(known[name]):
-            mark = " *" if chosen.get(name) == option else ""
-            rows.append([name if i == 0 else "", option + mark, first_line(name, option)])
-    screen = console()
+    screen, chosen = console(), _defaults()
+    if not (seam or every):
+        named = [[name, ", ".join(_marked(name, option, chosen) for option in known[name])] for name in known]
+        table_blocks.show_table(screen, ["seam", "options"], named)
+        screen.print("* default; choose with `skg-bench run SEAM=OPTION`")
+        screen.print("read on: `skg-bench list SEAM`, `list SEAM.OPTION` (its parameters), `list --all`")
+        return
+    rows = [
+        [name if i == 0 else "", _marked(name, option, chosen), first_line(name, option)]
+        for name in ([seam] if seam else known)
+        for i, option in enumerate(known[name])
+    ]
     table_blocks.show_table(screen, ["seam", "option", "what it is"], rows)
     screen.print("* default; choose with `skg-bench run SEAM=OPTION`; parameters: `skg-bench list SEAM.OPTION`")
+
+
+def _marked(group: str, option: str, chosen: dict[str, str]) -> str:
+    return f"{option} *" if chosen.get(group) == option else option
 
 
 def first_line(group: str, option: str) -> str:

@@ -17,18 +17,45 @@ CLAIM_HEADINGS = ("id", "claimed", "measured", "verdict", "carried by")
 _STATES = ("measured", *HELD, "refused", "outside", "open")
 
 
-def show_claims(ids: Sequence[str], form: str, *, only_open: bool) -> None:
-    """Print the claims of these ids, default all. `only_open`: those of them that are open.
+def show_claims(ids: Sequence[str], form: str, *, only_open: bool, every: bool = False) -> None:
+    """Print the claims of these ids. `only_open`: those of them that are open. Without ids a table has counts and ids
+    by verdict; with `every` each claim.
 
     Raises UsageError for an id that no source has, for an unknown format, and, once all else is printed, for files of
     findings about these claims that are refused.
     """
     if form not in FORMATS:
         raise UsageError(f"--format {form}: valid are {', '.join(FORMATS)}")
-    _show(ids, form, chosen := _chosen(ids, only_open=only_open))
+    chosen = _chosen(ids, only_open=only_open)
+    if ids or every or only_open or form != "table":
+        _show(ids, form, chosen)
+    else:
+        _show_counts(chosen)
     refused = {name: reason for line in chosen for name, reason in line.refused.items()}
     if refused:
         raise UsageError(by_id(refused))
+
+
+def _show_counts(chosen: Sequence[Line]) -> None:
+    """How many claims have each verdict, and which; a claim with several verdicts stands beside each."""
+    by_word: dict[str, list[str]] = {}
+    for line in chosen:
+        words = {f"measured: {finding.verdict}" for _, finding in line.findings} or {line.state}
+        for word in sorted({*words, *filter(None, [line.claim.held])}):
+            by_word.setdefault(word, []).append(line.claim.id)
+    order = sorted(by_word, key=lambda word: (not word.startswith("measured"), word))
+    rows = [[word, str(len(by_word[word])), " ".join(by_word[word])] for word in order]
+    screen = console()
+    table_blocks.show_table(screen, ("state or verdict", "claims", "ids"), rows)
+    screen.print(_count(chosen))
+    screen.print("read on: `skg-bench claims K16` (one in full), `claims --open`, `claims --all`")
+
+
+def _count(chosen: Sequence[Line]) -> str:
+    if not (DATA.parent / "tests").is_dir():
+        return "What carries a claim is told in a checkout: an installed package has neither tests nor reports."
+    states = [line.state for line in chosen]
+    return f"{len(chosen)} claims: " + ", ".join(f"{states.count(state)} {state}" for state in _STATES)
 
 
 def _show(ids: Sequence[str], form: str, chosen: Sequence[Line]) -> None:
@@ -51,11 +78,8 @@ def _show(ids: Sequence[str], form: str, chosen: Sequence[Line]) -> None:
     for line in chosen if ids else ():
         for text in claim_details(line):
             screen.print(text, soft_wrap=True)
-    if not (DATA.parent / "tests").is_dir():
-        screen.print("What carries a claim is told in a checkout: an installed package has neither tests nor reports.")
-    elif not ids:
-        states = [line.state for line in chosen]
-        screen.print(f"{len(chosen)} claims: " + ", ".join(f"{states.count(state)} {state}" for state in _STATES))
+    if not ids or not (DATA.parent / "tests").is_dir():
+        screen.print(_count(chosen))
 
 
 def _chosen(ids: Sequence[str], *, only_open: bool) -> list[Line]:

@@ -206,12 +206,16 @@ def list_(
         typer.Argument(
             metavar="[SEAM[.OPTION]]",
             help="A group such as router, policy or experiment: its options. policy.threshold: its parameters. config: "
-            "keys of no group. Default: all options.",
+            "keys of no group. Default: names of all options.",
         ),
     ] = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", help="All options, with what each is.")] = False,
 ) -> None:
     """List options of each seam, and what parameters mean."""
     with plain_errors():
+        if every and name:
+            raise UsageError(f"--all shows all options; leave out {name}, or --all")
         if name is not None and ("." in name or name == "config"):
             from skg_bench.app.parameters import show_parameters
 
@@ -219,7 +223,7 @@ def list_(
         else:
             from skg_bench.app.catalogue import show_options
 
-            show_options(name)
+            show_options(name, every=every)
 
 
 @app.command(epilog=examples.epilog("claims"))
@@ -227,11 +231,13 @@ def claims(
     ids: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Ids such as K24; with --make or --check, experiments such as skg_parameters. Default: all.",
+            help="Ids such as K24; with --make or --check, experiments such as skg_parameters. Default: counts of "
+            "claims by verdict.",
             metavar="[ID]...",
         ),
     ] = None,
     *,
+    every: Annotated[bool, typer.Option("--all", help="All claims, with what carries each.")] = False,
     only_open: Annotated[
         bool, typer.Option("--open", help="Only claims that no test and no experiment carries yet.")
     ] = False,
@@ -255,6 +261,8 @@ def claims(
 ) -> None:
     """List claims of the sources, and what was found. Exit code 2: a file of findings is refused."""
     with plain_errors():
+        if every and (ids or make or check):
+            raise UsageError("--all shows all claims; leave out ids, --make and --check, or --all")
         if make or check:
             from skg_bench.app import claim_files
 
@@ -264,7 +272,7 @@ def claims(
             return
         from skg_bench.app.claim_tables import show_claims
 
-        show_claims(ids or [], form, only_open=only_open)
+        show_claims(ids or [], form, only_open=only_open, every=every)
 
 
 @app.command(

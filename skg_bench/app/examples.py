@@ -37,10 +37,12 @@ EXAMPLES = {
         "skg-bench list policy",
         "skg-bench list policy.threshold",
         "skg-bench list config",
+        "skg-bench list --all",
     ),
     "claims": (
         "skg-bench claims",
         "skg-bench claims K16 P31",
+        "skg-bench claims --all",
         "skg-bench claims --open --format markdown",
         "skg-bench claims --make skg_parameters --dry-run",
     ),

@@ -26,7 +26,7 @@ def said(*words: str) -> str:
 
 
 def test_every_claim_is_shown_with_what_carries_it() -> None:
-    text = said()
+    text = said("--all")
     ids = re.findall(r"^([KPU]\d\d) ", text, re.MULTILINE)  # a table in several blocks has them in each
     assert list(dict.fromkeys(ids)) == list(claims())
     assert "held by tests" not in text
@@ -34,6 +34,26 @@ def test_every_claim_is_shown_with_what_carries_it() -> None:
     assert "2 built in the compatibility modes" in text
     assert "outside the" in text  # project: cells may be wrapped
     assert text.splitlines()[-1].startswith(f"{len(claims())} claims: ")
+
+
+def test_claims_are_counted_on_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = said()
+    assert len(text.splitlines()) <= 50
+    assert set(re.findall(r"\b[KPU]\d\d\b", text)) == set(claims())
+    lines = json.loads(said("--format", "json"))
+    robust = [row["claim"]["id"] for row in lines if any(found["verdict"] == "robust" for _, found in row["findings"])]
+    shown = re.search(r"^measured: robust +(\d+) +([KPU\d\s]+?) *$\n(?=\S)", text, re.MULTILINE)
+    assert shown is not None
+    assert (int(shown[1]), shown[2].split()) == (len(robust), robust)
+    assert "--all" in text.splitlines()[-1]
+
+
+@pytest.mark.parametrize("words", [["K16"], ["--make"], ["--check"]])
+def test_all_claims_are_not_asked_for_with_some(words: list[str]) -> None:
+    result = CliRunner().invoke(app, ["claims", "--all", *words])
+    assert result.exit_code == 2
+    assert "--all shows all claims" in result.stderr
 
 
 def test_one_claim_is_shown_with_its_tests_and_its_source() -> None:

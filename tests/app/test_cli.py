@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import skg_bench
 from skg_bench.app.cli import app
+from skg_bench.app.packages import groups
 from skg_bench.core.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -269,13 +270,25 @@ def test_report_writes_a_page_for_any_user(tiny_run: skg_bench.Run) -> None:
 
 
 def test_list_shows_every_option_with_what_it_is() -> None:
-    code, out, _ = call("list")
+    code, out, _ = call("list", "--all")
     assert code == 0
     for option in ("maxsim *", "epsilon_threshold", "assistant_growth", "smoke"):
         assert option in out
     assert "cannot find" not in out
     code, out, _ = call("list", "router")
     assert "policy" not in out.replace("`", "").split("* default")[0]
+
+
+def test_list_opens_with_one_screen_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = call("list")
+    assert code == 0
+    assert len(out.splitlines()) <= 60
+    named = set(re.findall(r"[\w-]+", out))
+    assert named >= {option for options in groups().values() for option in options}
+    assert "maxsim *" in out
+    assert "--all" in out.splitlines()[-1]
+    assert "leave out router" in refused("list", "router", "--all")
 
 
 def test_ctrl_c_ends_with_130_and_how_to_go_on_and_the_same_command_finishes(tmp_path: Path) -> None:

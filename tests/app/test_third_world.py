@@ -98,7 +98,7 @@ def test_the_page_and_the_terminal_say_them(run: Run) -> None:
 
 
 NEW_METRIC = {
-    "mine/errands.py": (
+    "paced/errands.py": (
         (
             "truth=False)\n    mood:",
             'truth=False)\n    steps: F64 = outcome_field("to the shop and back", unit="", truth=False)\n    mood:',
@@ -109,23 +109,31 @@ NEW_METRIC = {
         ),
         ("Errand(minutes, ", "Errand(minutes, 100.0 * minutes, "),
     ),
-    "mine/errands.toml": (("{minutes} minutes,", "{minutes} minutes, {steps} steps,"),),
+    "paced/errands.toml": (("{minutes} minutes,", "{minutes} minutes, {steps} steps,"),),
 }  # what a metric with a column of its own takes, by file
 
 
 def test_a_metric_with_a_new_column_touches_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = example()
+    files = {
+        f"paced/{name}": example()[f"mine/{name}"].replace("mine.", "paced.").replace("mine:", "paced:")
+        for name in ("errands.py", "errands.toml", "conf/simulator/errands.yaml")
+    }
+    files["paced/conf/simulator/paced.yaml"] = files.pop("paced/conf/simulator/errands.yaml")
     for name, pairs in NEW_METRIC.items():
         for before, after in pairs:
             assert files[name].count(before) == 1
             files[name] = files[name].replace(before, after)
     for name, text in files.items():
         write(tmp_path / name, text)
-    declare(tmp_path, "mine")
+    declare(tmp_path, "paced")
     monkeypatch.syspath_prepend(str(tmp_path))
     forget()
-    run = skg_bench.run([*WORLD, "users=3", "weeks=2", "arms={exact: [router=exact], never: [policy=never]}",
-                         f"out={tmp_path / 'run'}"])  # fmt: skip
+    arms = "arms={exact: [router=exact], never: [policy=never]}"
+    words = ["simulator=paced", *WORLD[1:], "users=3", "weeks=2", arms]
+    try:
+        run = skg_bench.run([*words, f"out={tmp_path / 'run'}"])
+    finally:
+        forget()
     turns = run.turns("exact").to_pandas()
     assert (turns["steps"] == 100 * turns["minutes"]).all()
     gaps = {row.metric.name: row.difference.estimate.mean for row in skg_bench.compare(run, reference="never").rows}
@@ -133,7 +141,6 @@ def test_a_metric_with_a_new_column_touches_two_files(tmp_path: Path, monkeypatc
     text = re.sub(r"<[^>]+>", "", (run.path / "report.html").read_text("utf-8"))
     assert re.search(r"exact was at the door after \d+\.\d minutes, [\d,.]+ steps, and annoyed", text)
     assert "to the shop and back" in str(run.turns("exact").schema.field("steps").metadata)
-    forget()
 
 
 OTHER_WORLDS = re.compile(r"[^.<>]*(?:[Rr]equest|slot value|look-up)[^.<>]*")
