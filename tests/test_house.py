@@ -127,8 +127,8 @@ def test_a_wheel_carries_configuration_data_and_experiments_and_runs_without_the
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert "assistant_growth: 12 users" in done.stdout
-    assert "runs/assistant_growth-" in done.stdout
+    assert "first: 12 users" in done.stdout
+    assert "runs/first-" in done.stdout
     done = subprocess.run(
         [sys.executable, "-m", "skg_bench", "experiment", "grid"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,

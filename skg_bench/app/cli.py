@@ -31,7 +31,7 @@ app.add_typer(counterexample, name="counterexample")
 
 app.add_typer(data, name="data")
 
-RunFolders = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
+RunFolders = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/first-1a2b3c4d.")]
 RunFolder = Annotated[Path, typer.Argument(help="A run directory.")]
 
 
@@ -197,6 +197,18 @@ def report(
         from skg_bench.app.commands import report as command
 
         command(runs, user or [], beside or [])
+
+
+@app.command(epilog=examples.epilog("init"))
+def init(
+    kind: Annotated[str, typer.Argument(help="ablation, assistant, log or gate.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder.")],
+) -> None:
+    """Make a folder to begin with. It works as it stands: an ablation, an assistant, a log, a gate."""
+    with plain_errors():
+        from skg_bench.app.templates import init_folder
+
+        init_folder(kind, folder)
 
 
 @app.command("list", epilog=examples.epilog("list"))

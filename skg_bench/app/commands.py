@@ -1,5 +1,6 @@
 """Steps of `run`, `compare` and `report`, in the order in which a reader sees them."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -130,6 +131,7 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
     for sentence in [*before, *verdict.words(figures), *after]:
         screen.print(f"* {sentence.text}")
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
+    screen.print(f"next: skg-bench compare {shlex.quote(str(finished.path))} --metric all", soft_wrap=True)
 
 
 def compare(

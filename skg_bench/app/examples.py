@@ -32,6 +32,10 @@ EXAMPLES = {
         f"skg-bench report {RUN}",
         f"skg-bench report {RUN} --user 7 --beside runs/other",
     ),
+    "init": (
+        "skg-bench init assistant mine",
+        "skg-bench init gate mygate",
+    ),
     "list": (
         "skg-bench list",
         "skg-bench list policy",

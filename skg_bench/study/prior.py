@@ -1,4 +1,4 @@
-"""Priors of a simulator's parameters, from a yaml, and draws from them: draw d is a function of (seed, d) alone."""
+"""Reader of priors of a simulator's parameters (prior.yaml), and draws: draw d is a function of (seed, d) alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

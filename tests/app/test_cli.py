@@ -84,7 +84,7 @@ def test_help_takes_under_a_third_of_a_second_and_imports_nothing_heavy(tmp_path
 
 def test_the_first_line_of_a_run_says_what_runs_within_a_second(tmp_path: Path) -> None:
     lines, seconds = zip(*(first_line(["run", "profile=paper"], tmp_path) for _ in range(3)), strict=True)
-    assert all(line.startswith("assistant_growth: 1,000 users, 26 weeks, seed 0, ") for line in lines)
+    assert all(line.startswith("first: 1,000 users, 26 weeks, seed 0, ") for line in lines)
     assert min(seconds) < 1.0
 
 
@@ -136,7 +136,7 @@ def test_a_dry_run_shows_arms_cost_and_directory_and_writes_nothing(elsewhere: P
     assert code == 0
     assert "MaxSim" in out
     assert "policy.threshold=0.3" in out
-    assert re.search(r"runs/assistant_growth-[0-9a-f]{8} \(new\), about [\d,]+ turns", out)
+    assert re.search(r"runs/first-[0-9a-f]{8} \(new\), about [\d,]+ turns", out)
     assert not list(elsewhere.iterdir())
 
 
@@ -145,8 +145,9 @@ def test_a_run_ends_with_the_table_of_arms_and_the_page_and_again_does_nothing(
 ) -> None:
     code, out, err = call("run", *tiny)
     assert (code, err) == (0, "")
-    page = Path(out.splitlines()[-1].removeprefix("page: "))
-    assert page.is_file()
+    *_, page, after = out.splitlines()
+    assert Path(page.removeprefix("page: ")).is_file()
+    assert after == f"next: skg-bench compare {Path(page.removeprefix('page: ')).parent} --metric all"
     assert "verdict" in out
     assert "100%" in out
     code, out, _ = call("run", *tiny, "workers=2")
@@ -154,6 +155,16 @@ def test_a_run_ends_with_the_table_of_arms_and_the_page_and_again_does_nothing(
     assert "is finished: nothing is left to simulate" in out
     assert "turns/s" not in out
     assert len(list(Path("runs").iterdir())) == 1
+
+
+def test_the_first_run_of_all_ends_in_twelve_lines(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    code, out, _ = call("run", "users=12", "weeks=2", "workers=1")
+    assert code == 0
+    end = out[out.index("             utility - never") :].splitlines()
+    assert len(end) <= 12
+    assert [line.split()[0] for line in end[2:5]] == ["skg", "never", "oracle"]
+    assert "skg answered" in " ".join(end)
 
 
 def test_a_summary_that_was_changed_is_made_again_by_the_same_command_and_by_report(

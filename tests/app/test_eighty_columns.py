@@ -12,9 +12,9 @@ from skg_bench.runfolder.run import Run
 from tests.app.gate_runs import changed
 from tests.app.test_cli import call
 
-SMOKE = ("profile=smoke", "users=6", "weeks=2", "workers=1")
+SMOKE = ("experiment=assistant_growth", "profile=smoke", "users=6", "weeks=2", "workers=1")
 COMMANDS = [
-    "run profile=smoke users=6 weeks=2 workers=1 out=RUN",
+    "run experiment=assistant_growth profile=smoke users=6 weeks=2 workers=1 out=RUN",
     "run profile=smoke users=6 weeks=2 workers=1 --dry-run",
     "run -m seed=1,2 users=2 weeks=1 workers=1 out=cells",
     "compare RUN",
@@ -75,11 +75,11 @@ def test_no_cell_is_cut_and_no_word_of_a_table_is_broken(
     assert (code, missing) == (again, set())
 
 
-def test_the_verdict_of_each_arm_stands_in_the_first_block_and_in_a_sentence(
+def test_the_verdict_of_each_arm_stands_in_the_first_block_and_the_learners_in_a_sentence(
     made: dict[str, str], elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, _ = call("run", "profile=smoke", "users=6", "weeks=2", "workers=1", f"out={made['RUN']}")
+    code, out, _ = call("run", *SMOKE, f"out={made['RUN']}")
     assert code == 0
     figures = summary.read_summary(Run(made["RUN"]))
     first = out[: out.index("\n\n")]
@@ -87,4 +87,4 @@ def test_the_verdict_of_each_arm_stands_in_the_first_block_and_in_a_sentence(
     for arm, by_metric in figures.differences.items():
         (line,) = [line for line in first.splitlines() if line.split()[:1] == [arm]]
         assert by_metric["utility"].verdict.split()[0] in line
-        assert f" {arm} " in said
+    assert f" {figures.learner} " in said

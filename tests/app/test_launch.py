@@ -64,7 +64,7 @@ def test_a_finished_run_is_returned_untouched(tiny_run: skg_bench.Run, tiny: tup
 def test_identity_ignores_how_a_run_is_made_and_nothing_else(elsewhere: Path, tiny: tuple[str, ...]) -> None:
     name = job(*tiny).out
     assert name.parent == Path("runs")
-    assert name.name.startswith("assistant_growth-")
+    assert name.name.startswith("first-")
     assert job(*tiny, "workers=2", "cohort=7").out == name
     assert job(*tiny, "out=x").identity[:8] == name.name[-8:]
     others = ["seed=1", "users=5", "weeks=3", "reranker.l2=2.0", "reference=skg", "~arms.skg", "utility.wrong=2.0"]

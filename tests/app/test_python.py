@@ -106,7 +106,7 @@ def test_progress_goes_to_standard_error_if_it_is_asked_for(
     out, err = capsys.readouterr()
     assert out == ""
     first, second, *lines = err.splitlines()
-    assert first == "assistant_growth: 4 users, 2 weeks, seed 0, 2 arms: skg, never"
+    assert first == "first: 4 users, 2 weeks, seed 0, 2 arms: skg, never"
     assert second == "here (new)"
     assert "turns/s" in lines[-1]
     skg_bench.run([*tiny, "out=here"], progress=True)
@@ -123,7 +123,7 @@ def test_the_first_line_of_a_script_comes_within_a_second(tmp_path: Path) -> Non
             [sys.executable, "-c", script], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
         ) as running:
             assert running.stderr is not None
-            assert running.stderr.readline().startswith("assistant_growth: 1,000 users")
+            assert running.stderr.readline().startswith("first: 1,000 users")
             running.kill()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)

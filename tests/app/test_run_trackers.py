@@ -140,7 +140,7 @@ def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(elsew
     assert "is finished: nothing is left to simulate" in out
     assert "mlflow: 3 runs in sqlite:///runs/mlflow.db; look: mlflow ui --backend-store-uri" in out
     assert "mlflow" not in call("run", *tiny)[1]
-    (run,) = Path("runs").glob("assistant_growth-*")
+    (run,) = Path("runs").glob("first-*")
     code, out, _ = call("export", "mlflow", str(run))
     assert code == 0
     assert "mlflow: 3 runs in sqlite:///runs/mlflow.db; look" in out

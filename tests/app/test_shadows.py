@@ -26,6 +26,7 @@ COMMANDS = (
     "gate --baseline missing.json two",
     "probe assistant=python assistant.target=json.JSONDecoder",
     "list",
+    "init log fresh",
     "claims",
     "experiment grid --help",
     "data check log.csv",

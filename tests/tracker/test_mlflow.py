@@ -31,7 +31,7 @@ class Read:
         from mlflow import MlflowClient
 
         self.client = MlflowClient(f"sqlite:///{run.path.parent / 'mlflow.db'}")
-        experiment = self.client.get_experiment_by_name("assistant_growth")
+        experiment = self.client.get_experiment_by_name("first")
         assert experiment is not None
         runs = self.client.search_runs([experiment.experiment_id], max_results=1000)
         self.count = len(runs)
@@ -88,7 +88,7 @@ def test_arms_are_nested_under_one_parent_that_says_what_was_asked(logged: Run) 
     for arm in logged.arms:
         assert read.of[arm].data.tags["mlflow.parentRunId"] == read.parent.info.run_id
     assert read.parent.data.tags["mlflow.note.content"] == logged.manifest["question"]
-    assert read.parent.info.run_name == f"assistant_growth-{logged.manifest['identity'][:8]}"
+    assert read.parent.info.run_name == f"first-{logged.manifest['identity'][:8]}"
 
 
 def test_every_point_of_every_curve_is_there_with_its_band(logged: Run) -> None:

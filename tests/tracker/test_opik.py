@@ -47,7 +47,7 @@ def test_all_events_pass_the_contract_and_are_read_back(run: Run, server: Server
     assert server.unknown_fields() == set()
     assert set(keys(server)) == expected(run)
     assert len(server.traces) == len(expected(run)) > 1000
-    project = f"assistant_growth-{run.manifest['identity'][:8]}"
+    project = f"first-{run.manifest['identity'][:8]}"
     count = f"{len(server.traces):,}"
     assert line == f"opik: {count} traces in project {project} at {server.url} ({count} of them new)"
     sent = [{key: value for key, value in trace.items() if key not in ("id", "project_name")}

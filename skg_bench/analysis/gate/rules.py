@@ -1,4 +1,4 @@
-"""Rules that a baseline file declares for each metric: its role, and, if it blocks, direction and margin. Roles:
+"""Rules that a baseline file declares: the role of each metric, and, if it blocks, direction and margin.
 
 lead         a declared share of the lead over `never`, the arm without a product, must provably be kept
 utility      the worth of an answer must not fall, in all turns and in those of the last quarter of the weeks

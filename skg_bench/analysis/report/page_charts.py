@@ -1,4 +1,4 @@
-"""Figures of the page, from the rows of `curves.csv` and the sensitivity table of `summary.json`."""
+"""Charts of the page as values: curves by week, and utility over prices (`curves.csv`, `summary.json`)."""
 
 import csv
 from collections.abc import Mapping, Sequence

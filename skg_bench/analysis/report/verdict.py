@@ -25,14 +25,18 @@ _RANK = {"good": 0, "bad": 0, "open": 1}  # of a sentence's tone: what is proven
 
 
 def words(summary: Summary) -> list[Sentence]:
-    """A sentence for each arm, what more there is to say of the learner, and what to beware of."""
-    about = [] if summary.log is None else [logged.logged_headline(summary, summary.learner)]
-    return [
-        *about,
-        *(sentence for _, sentence in arm_sentences(summary)),
-        *finding_sentences(summary, summary.learner),
-        *cautions(summary),
-    ]
+    """Sentences for a terminal: on the learner and on arms that the command changed, why, and what to beware of.
+
+    The table has a row for each arm, and the page all else.
+    """
+    if summary.log is not None:
+        about = [logged.logged_headline(summary, summary.learner)]
+        arms = [sentence for _, sentence in arm_sentences(summary)]
+        return [*about, *arms, *finding_sentences(summary, summary.learner), *cautions(summary)]
+    focus = (summary.learner, *summary.changed)
+    arms = [sentence for arm, sentence in arm_sentences(summary) if arm in focus]
+    warnings = [sentence for sentence in cautions(summary) if sentence.tone == "caution"]
+    return [*arms, *_worded(summary, _reasons(summary, summary.learner)), *warnings]
 
 
 def arm_sentences(summary: Summary) -> list[tuple[str, Sentence]]:
@@ -61,15 +65,18 @@ def finding_sentences(summary: Summary, arm: str) -> list[Sentence]:
     """Further sentences on one arm."""
     if summary.log is not None:
         return logged.logged_findings(summary, arm)
-    sentences = _effects(summary, arm)
-    sentences += domain_sentences(summary, arm)
+    sentences = _reasons(summary, arm)
     if summary.answers:
-        sentences += [
-            sentence for sentence in (_answers(summary, arm), _kinds(summary, arm), _pays(summary, arm)) if sentence
-        ]
+        sentences += [sentence for sentence in (_kinds(summary, arm), _pays(summary, arm)) if sentence]
     sentences += [sentence for sentence in (_price(summary, arm), *_own(summary, arm)) if sentence]
     sentences += [sentence for sentence in learning_sentences(summary, arm) if sentence.tone != "caution"]
     return _worded(summary, sentences)
+
+
+def _reasons(summary: Summary, arm: str) -> list[Sentence]:
+    """Worth of learning on, and how often an arm answered from memory, and wrongly; or sentences of its domain."""
+    answers = [_answers(summary, arm)] if summary.answers else []
+    return [*_effects(summary, arm), *domain_sentences(summary, arm), *answers]
 
 
 def _own(summary: Summary, arm: str) -> list[Sentence]:

@@ -1,4 +1,4 @@
-"""Regret: from the ceiling to what was reached, in losses of utility by cause.
+"""Losses of utility by cause, where answers are right or wrong: from the ceiling down to what was reached.
 
 The ceiling is a right answer to every request, for nothing and at once: utility 1. What a turn is worth less is booked
 whole to its `cause` (`assistant/pipeline/cause.py`), so that a user's losses sum to ceiling - reached. A turn that the

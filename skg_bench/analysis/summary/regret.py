@@ -1,4 +1,4 @@
-"""Losses from link to link where a domain says what a turn could have been worth (runfolder/telling.py).
+"""Losses of utility by link, where a domain declares links (runfolder/telling.py).
 
 Each link is a mean over turns of a difference of two columns of worth, so that a user's links sum to ceiling - utility.
 The last one is money, waiting and offers. A link can be below 0.

@@ -160,7 +160,7 @@ def test_the_price_at_which_arms_are_level_is_told_beside_the_price_of_the_run(t
     content = summary.write_summary(make_advice_run(tmp_path / "run", {"guardian": [life] * 2, "never": [quiet] * 2}))
     assert content.sensitivity.break_even["guardian"] == pytest.approx(3.0)
     assert content.utility.wrong == 1.0
-    said = [sentence.text for sentence in verdict.words(content)]
+    said = [sentence.text for sentence in verdict.finding_sentences(content, "guardian")]
     assert "guardian and never would be level if a wanted purchase held back cost 3, in place of 1." in said
 
 
@@ -170,4 +170,4 @@ def test_arms_that_hold_back_the_same_are_level_at_no_price(tmp_path: Path) -> N
     better = [[replace(p, worths=(*p.worths[:4], p.worths[4] + 0.1)) for p in life] for life in lives]
     content = summary.write_summary(make_advice_run(tmp_path / "run", {"guardian": better, "never": lives}))
     assert content.sensitivity.break_even == {"guardian": None}
-    assert not any("would be level" in sentence.text for sentence in verdict.words(content))
+    assert not any("would be level" in sentence.text for sentence in verdict.finding_sentences(content, "guardian"))

@@ -9,7 +9,7 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import compare, verdict_words
 from skg_bench.analysis.counts.tally import LoggedEvents, events
-from skg_bench.analysis.report.verdict import words
+from skg_bench.analysis.report.verdict import finding_sentences, words
 from skg_bench.analysis.summary.saturation import saturation
 from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
@@ -91,13 +91,15 @@ def test_compare_has_no_verdict_on_utility_where_the_corpus_was_used_up_and_says
 
 
 def test_the_page_says_that_a_corpus_that_was_used_up_leaves_the_question_open(tmp_path: Path) -> None:
-    sentences = words(summary.write_summary(harmful(tmp_path, used_up=True)))
+    content = summary.write_summary(harmful(tmp_path, used_up=True))
+    sentences = words(content)
     assert not [sentence.text for sentence in sentences if sentence.tone in ("good", "bad")]
     first, *others = (sentence.text for sentence in sentences)
     assert first.startswith("Not shown that skg helps or harms: ")
     assert first.endswith("It is not testable here: the corpus was used up.")
     assert any("Not shown that what skg learned" in text and "the corpus was used up" in text for text in others)
-    assert any("whether they pay is not testable here" in text for text in others)
+    of_page = finding_sentences(content, "skg")
+    assert any("whether they pay is not testable here" in sentence.text for sentence in of_page)
     assert any(text.startswith("Claims about curves and utility are not testable here: ") for text in others)
 
 
