@@ -199,6 +199,19 @@ def report(
         command(runs, user or [], beside or [])
 
 
+@app.command(epilog=examples.epilog("runs"))
+def runs(
+    folder: Annotated[Path, typer.Argument(help="A folder that holds run folders.")] = Path("runs"),
+    order: Annotated[str, typer.Option("--sort", help="when, name or difference.")] = "when",
+    text: Annotated[str, typer.Option("--only", help="Runs whose line or question has this text.")] = "",
+) -> None:
+    """List runs: when, how large, and what became of the learner."""
+    with plain_errors():
+        from skg_bench.app.run_list import show_runs
+
+        show_runs(folder, order, text)
+
+
 @app.command(epilog=examples.epilog("init"))
 def init(
     kind: Annotated[str, typer.Argument(help="ablation, assistant, log or gate.")],

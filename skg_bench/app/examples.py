@@ -32,6 +32,10 @@ EXAMPLES = {
         f"skg-bench report {RUN}",
         f"skg-bench report {RUN} --user 7 --beside runs/other",
     ),
+    "runs": (
+        "skg-bench runs",
+        "skg-bench runs cells --sort difference --only worse",
+    ),
     "init": (
         "skg-bench init assistant mine",
         "skg-bench init gate mygate",

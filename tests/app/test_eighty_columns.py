@@ -27,6 +27,7 @@ COMMANDS = [
     "list --all",
     "list experiment",
     *(f"list {name}" for name in ("config", "simulator.clinc150", "experiment.counterfactuals", "reranker.linucb")),
+    "runs .",
     "claims",
     "claims --all",
     "claims K16 --open",

@@ -27,6 +27,7 @@ COMMANDS = (
     "probe assistant=python assistant.target=json.JSONDecoder",
     "list",
     "init log fresh",
+    "runs .",
     "claims",
     "experiment grid --help",
     "data check log.csv",

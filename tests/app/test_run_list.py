@@ -1,0 +1,96 @@
+"""`skg-bench runs`: what was run, and what became of it."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import skg_bench
+from skg_bench.app.run_list import ListedRun, listed_runs
+from tests.app.test_cli import call
+from tests.runs import changed
+
+
+@pytest.fixture
+def folder(tiny_run: skg_bench.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three runs, of which one is not finished, a folder that is none, and a file."""
+    monkeypatch.setenv("COLUMNS", "160")
+    for name in ("first", "second", "third"):
+        shutil.copytree(tiny_run.path, tmp_path / name)
+    changed(skg_bench.Run(tmp_path / "third"), incomplete=True)
+    (tmp_path / "none").mkdir()
+    (tmp_path / "file").write_text("", "utf-8")
+    return tmp_path
+
+
+def by_name(folder: Path) -> dict[str, ListedRun]:
+    return {run.folder.name: run for run in listed_runs(folder)}
+
+
+def test_a_run_is_listed_with_the_verdict_on_its_learner(folder: Path, tiny_run: skg_bench.Run) -> None:
+    (row,) = [row for row in skg_bench.compare(tiny_run).rows if (row.arm, row.metric.name) == ("skg", "utility")]
+    runs = by_name(folder)
+    assert list(runs) == ["first", "second", "third"]
+    first = runs["first"]
+    assert (first.learner, first.verdict, first.state) == ("skg", row.difference.verdict, "whole")
+    assert first.difference == pytest.approx(row.difference.estimate.mean)
+    assert (runs["third"].state, runs["third"].verdict) == ("unfinished", "-")
+    code, out, _ = call("runs", str(folder))
+    assert code == 0
+    assert f"{row.difference.verdict} " in out
+    assert out.splitlines()[-1].startswith(f"3 runs in {folder}")
+
+
+def test_runs_are_sorted_and_chosen(folder: Path) -> None:
+    def names(*words: str) -> list[str]:
+        return [line.split()[0] for line in call("runs", str(folder), *words)[1].splitlines()[1:-1]]
+
+    assert names("--sort", "name") == ["first", "second", "third"]
+    assert names("--sort", "difference")[-1] == "third"
+    assert names("--only", "SECOND") == ["second"]
+    assert names("--only", "unfinished") == ["third"]
+    assert names("--only", "model alone", "--sort", "name") == ["first", "second", "third"]
+    assert names("--only", "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda run: (run / "manifest.json").write_text("{", "utf-8"), "its manifest cannot be read"),
+        (lambda run: (run / "summary.json").unlink(), "no figures of this version: skg-bench report"),
+        (lambda run: better(run / "summary.json"), "its figures were changed: skg-bench report"),
+    ],
+)
+def test_a_run_without_figures_of_its_own_has_no_verdict(
+    folder: Path, damage: Callable[[Path], object], says: str
+) -> None:
+    damage(folder / "first")
+    first = by_name(folder)["first"]
+    assert first.state.startswith(says)
+    assert first.verdict == "-"
+
+
+def better(file: Path) -> None:
+    """Changes a verdict by hand."""
+    content = json.loads(file.read_text("utf-8"))
+    content["differences"]["skg"]["utility"]["verdict"] = "better"
+    file.write_text(json.dumps(content), "utf-8")
+
+
+def test_no_log_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pq, "ParquetFile", None)
+    monkeypatch.setattr(pq, "read_table", None)
+    assert len(by_name(folder)) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(("nowhere",), "there is no folder nowhere"), ((".", "--sort", "worth"), "--sort worth: ")],
+)
+def test_a_wrong_folder_or_order_is_refused(words: tuple[str, ...], says: str, elsewhere: Path) -> None:
+    code, _, err = call("runs", *words)
+    assert code == 2
+    assert says in err
