@@ -126,6 +126,7 @@ def _apart(cosines: F32, n: int) -> list[int]:
 
 def _rows(seen: SystemProbe, alone: bool | None) -> list[tuple[str, str]]:
     middle, slow = seen.own_ms
+    reminded = max(each.reminded for each in seen.seen)
     return [
         (
             "asks its model",
@@ -133,7 +134,7 @@ def _rows(seen: SystemProbe, alone: bool | None) -> list[tuple[str, str]]:
         ),
         ("gives an answer again", _again(seen)),
         ("whose answers come back", _whose(seen, alone)),
-        ("earlier answers in its prompts", "yes" if any(each.reminded for each in seen.seen) else "none"),
+        ("earlier answers in its prompts", f"yes, up to {reminded} at once" if reminded else "none"),
         ("how many it remembers", _many(seen)),
         ("does time matter", _time(seen)),
         (
@@ -181,7 +182,7 @@ def _whose(seen: SystemProbe, alone: bool | None) -> str:
 
 def _many(seen: SystemProbe) -> str:
     if seen.remembered is None:
-        return "none"
+        return "not seen: it gives none again" if any(each.reminded for each in seen.seen) else "none"
     if seen.remembered == seen.sent:
         return f"all of {seen.sent}; --memory tries more"
     return f"the last {seen.remembered} of {seen.sent}"
@@ -190,7 +191,7 @@ def _many(seen: SystemProbe) -> str:
 def _time(seen: SystemProbe) -> str:
     match seen.forgets:
         case None:
-            return "not seen: it remembers nothing" if seen.remembered is None else "not seen: it is not told the time"
+            return "not seen: it gives none again" if seen.remembered is None else "not seen: it is not told the time"
         case (str(kept), None):
             return f"no: it remembers for {kept} at least"
         case (None, str(lost)):
@@ -215,7 +216,7 @@ def _figures(seen: SystemProbe, alone: bool | None) -> Mapping[str, Any]:
         "near": None if seen.near is None else asdict(seen.near),
         "leaks": sum(each.whose == "leaked" for each in seen.seen),
         "leaks_by_user_alone": alone,
-        "reminded": any(each.reminded for each in seen.seen),
+        "reminded": max(each.reminded for each in seen.seen),
         "remembered": seen.remembered,
         "remembered_of": seen.sent,
         "remembers_for": seen.forgets and seen.forgets[0],

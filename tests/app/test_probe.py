@@ -59,7 +59,12 @@ def test_another_outcome_of_a_second_instance_is_told() -> None:
 
 
 def test_earlier_answers_in_a_prompt_are_told() -> None:
-    assert of_class("Recalling")["reminded"] is True
+    probed = of_class("Recalling")
+    assert probed["reminded"] == 1
+    words = probed["words"]
+    assert words["earlier answers in its prompts"] == "yes, up to 1 at once"
+    assert {words["how many it remembers"], words["does time matter"]} == {"not seen: it gives none again"}
+    assert of_class("PassOn")["words"]["how many it remembers"] == "none"
 
 
 def test_words_that_nobody_can_judge_and_answers_that_nobody_gave_are_told() -> None:

@@ -52,11 +52,11 @@ class Seen:
     whose: Whose
     of: int  # number of the request whose answer it is; -1: of none
     calls: int  # of the model
-    reminded: bool  # did earlier answers stand in a prompt?
+    reminded: int  # different earlier answers that stood in its prompts
     seconds: float
 
     @property
-    def told(self) -> tuple[Whose, int, int, bool]:
+    def told(self) -> tuple[Whose, int, int, int]:
         """All but the time it took."""
         return self.whose, self.of, self.calls, self.reminded
 
@@ -140,8 +140,8 @@ class _Asking:
             raise UsageError(f"{error.component or self._name}, {where}: {error.what}") from error
         seconds = perf_counter() - begun
         whose, origin = self._whose(user, words)
-        reminded = any(self._number(key) >= 0 for prompt in model.prompts for key in references(prompt))
-        self.seen.append(Seen(whose, origin, len(model.prompts), reminded, seconds))
+        quoted = {self._number(key) for prompt in model.prompts for key in references(prompt)} - {-1, number}
+        self.seen.append(Seen(whose, origin, len(model.prompts), len(quoted), seconds))
         return self.seen[-1]
 
     def _whose(self, user: str, words: str) -> tuple[Whose, int]:
