@@ -60,14 +60,13 @@ class Recall:
         if query.truth is not None:
             about = query.truth.judge(np.arange(n)[:, None], answers, "as given") != WRONG
             answers = np.where(about & (answers >= 0), answers, -1)
-        words = np.where(answers >= 0, words, 0)
-        answers = np.where(np.cumsum(words, axis=1) <= self.words, answers, -1).astype(np.int32)
+        taken = np.cumsum(np.where(answers >= 0, words, 0), axis=1)
+        answers = np.where(taken <= self.words, answers, -1).astype(np.int32)
         some = answers >= 0
         first = answers[np.arange(n), some.argmax(axis=1)] if some.shape[1] else np.full(n, -1, np.int32)
         how = np.where(some.any(axis=1), PROMPTED, FALLBACK).astype(np.int32)
         chosen = np.where(how == PROMPTED, first, -1).astype(np.int32)
-        added = np.where(some, words, 0).sum(axis=1).astype(np.int32)
-        return state, Reply(how, chosen, Recalled(answers, added))
+        return state, Reply(how, chosen, Recalled(answers))
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: History) -> History:
         """The history with this turn."""

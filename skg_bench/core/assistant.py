@@ -145,10 +145,12 @@ class FromBook:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The case of a reply of the model with several earlier answers in its prompt; `answer` is one of them."""
+    """The case of a reply of the model with several earlier answers in its prompt; `answer` is one of them.
+
+    Each makes the prompt longer by the words of the message that it answered, which the engine counts.
+    """
 
     answers: I32  # [B, K] ids in `Experience.answer`, -1: none
-    length: I32  # [B] words that they add to the prompt
 
 
 BARE = Bare()

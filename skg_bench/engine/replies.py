@@ -8,6 +8,7 @@ from skg_bench.core.grid import F64, I32, U64, Bool
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.types import CAUSES, FREE, Completions
 from skg_bench.core.world import FALLBACK, UNKNOWN, AsServed, Execution, Response, Silence
+from skg_bench.engine.text_view import Heard
 
 _NONE = CAUSES.index("none")
 
@@ -26,13 +27,27 @@ def reply_parts(reply: Reply) -> ReplyParts:
             return None, None, None, FREE
 
 
-def recalled_by(reply: Reply) -> tuple[I32 | None, I32 | int]:
-    """Answers `[B, K]` in the prompt beside the reply's own, None: there are no others; and the words that they add."""
+def in_prompt(reply: Reply, answer: I32) -> I32:
+    """Answers `[B, K]` that are in the prompt, if there is one: those that were recalled, or `answer` `[B]` alone."""
     match reply.case:
-        case Recalled(answers, length):
-            return answers, length
+        case Recalled(answers):
+            return answers
         case _:
-            return None, 0
+            return answer[:, None]
+
+
+def recalled_words(reply: Reply, given: I32, heard: Heard, words_of: I32) -> I32 | int:
+    """Words `[B]` that recalled answers add to the prompt: those of the messages that they answered.
+
+    `given` `[B, W]` is the turn of each, by handle; `words_of` `[n]` are the words of each text.
+    """
+    match reply.case:
+        case Recalled(answers):
+            row, column = (answers >= 0).nonzero()
+            words = words_of[heard.messages(row, given[row, answers[row, column]])]
+            return np.bincount(row, words, len(answers)).astype(np.int32)
+        case _:
+            return 0
 
 
 def check_given(given: I32, name: str, answer: I32, which: Bool) -> None:
@@ -73,9 +88,10 @@ def check_reply(reply: Reply, parts: ReplyParts, given: I32, *, answers: bool) -
     if says is not None:  # what says something may be served without an answer
         serves &= (reply.answer >= 0) | (says == 0)
     check_given(given, "answer", reply.answer, serves)
-    recalled, _ = recalled_by(reply)
-    for column in () if recalled is None else recalled.T:
-        check_given(given, "answers", column, column >= 0)
+    match reply.case:
+        case Recalled(recalled):
+            for column in recalled.T:
+                check_given(given, "answers", column, column >= 0)
 
 
 def skills_of(reply: Reply, n: int) -> I32:

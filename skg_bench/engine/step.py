@@ -53,7 +53,8 @@ from skg_bench.engine.references import Spoken, cosines, said_words, spoken
 from skg_bench.engine.replies import (
     check_reply,
     chosen_by,
-    recalled_by,
+    in_prompt,
+    recalled_words,
     reply_parts,
     skills_of,
     with_execution,
@@ -259,12 +260,9 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     compared = np.full(len(how), -1, np.int32) if compared is None else compared
     sayings = UNREAD if scene.reading is None else _sayings(scene.reading, state, how, says)
 
-    recalled, prompt_words = recalled_by(reply)
-
     def served(how: I32, answer: I32) -> Served:
         ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
-        beside = answer[:, None] if recalled is None else recalled
-        return Served(how, answer, ability, if_misled, compared, sayings, beside)
+        return Served(how, answer, ability, if_misled, compared, sayings, in_prompt(reply, answer))
 
     if spoken_words is not None and (beside := spoken_words.beside(reply)) is not None:
         state.users, minted = scene.world.respond(state.users, turn.event, served(*beside), turn.draws)
@@ -279,7 +277,8 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     feedback, paid = scene.comparison.judged(response.feedback, turn.draws.event)
     if paid is not None:
         response = replace(response, feedback=feedback)
-    length = scene.texts.vocabulary.words[turn.event.text] + prompt_words
+    words_of = scene.texts.vocabulary.words
+    length = words_of[turn.event.text] + recalled_words(reply, state.given, state.heard, words_of)
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with naming(llm):
         check_spent(called, turn.rows)

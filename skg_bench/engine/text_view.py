@@ -23,17 +23,19 @@ class Heard:
     def __init__(self, n: int) -> None:
         self._texts = np.full((n, 16), -1, np.int32)  # [B, W] ids; -1: none
         self._width = 0
-        self._said: dict[int, int] = {}  # place of the message of each turn among these
+        self._said = np.full(16, -1, np.int64)  # place of the message of each turn among these; -1: none
         self._written: dict[int, None] = {}
 
     def said(self, turn: int, text: I32) -> None:
         """The first rows say texts `[n]` at a turn."""
+        if turn >= len(self._said):
+            self._said = np.concatenate([self._said, np.full(max(turn, len(self._said)), -1)])
         self._said[turn] = self._width
         self.met(text)
 
     def messages(self, row: I64, turn: I32) -> I32:
         """Texts that the users of rows `[n]` said at turns `[n]`."""
-        return self._texts[row, [self._said[each] for each in turn.tolist()]]
+        return self._texts[row, self._said[turn]]
 
     def met(self, text: I32) -> None:
         """The first rows meet texts `[n]`, -1: none; a row that is not among them has left."""

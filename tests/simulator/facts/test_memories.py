@@ -136,3 +136,18 @@ def test_one_that_never_updates_loses_on_changed_facts_and_a_sham_knows_nothing(
     chance = {arm: turns[turns.need == "told"].chance.mean() for arm, turns in told.items()}
     assert chance["keeps"] > chance["never"] + 0.05
     assert chance["sham"] - chance["never"] < 0.5 * (chance["keeps"] - chance["never"])
+
+
+def test_a_prompt_costs_the_words_of_all_that_it_recalls(run: Run) -> None:
+    """What an assistant says of its prompt's length decides nothing: none is asked."""
+    llm = run.manifest["compositions"]["history"]["llm"]
+    whole, bare = (rows(run, "turns", arm, range(USERS)).to_pandas() for arm in ("history", "never"))
+    for user, turns in whole.groupby("user"):
+        words = turns.message.str.count(" ") + 1
+        before = words.cumsum() - words
+        fits = (before < 3000).to_numpy()  # all of it, below the limit of assistant.words
+        recalls = (turns.serving == "prompted").to_numpy()
+        paid = turns.tokens_in.to_numpy() - bare[bare.user == user].tokens_in.to_numpy()
+        due = before.to_numpy() * llm["tokens_per_word"] + recalls * llm["skill_tokens"]
+        assert abs(paid - due)[fits].max() <= 1.0
+        assert paid[fits].max() > 1000
