@@ -1,4 +1,4 @@
-"""Arms of somebody else's assistants: leaks, what nobody can judge, and whether controls were made."""
+"""Arms of somebody else's assistants: leaks, what nobody can judge, words that no model read, and controls."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,13 +14,14 @@ from skg_bench.runfolder.run import Run
 
 
 def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
-    """Sentences that come before all others: leaks, then bounds, then controls that were not made."""
+    """Sentences that come before all others: leaks, bounds, prompts that no model read, controls."""
     arms = arms_in_words(run)
     tables = {arm: run.turns(arm, ["serving", "answer_correct"]) for arm in arms}
     judged = not run.manifest.get("log")
     return [
         *(sentence for arm, table in tables.items() for sentence in _leaks(arm, table)),
         *(sentence for arm, table in tables.items() if judged for sentence in _bounds(run, arm, table, reference)),
+        *(sentence for arm in arms for sentence in _unread(run, arm, reference)),
         *(Sentence(words, "caution") for words in [instance_words(run)] if words),
         *(sentence for arm in arms for sentence in _controls(run, arm)),
     ]
@@ -71,6 +72,29 @@ def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Itera
     yield Sentence(f"{about} Utility against {code(reference)}, {ends}. {sentence}.", tone)
 
 
+def _unread(run: Run, arm: str, reference: str | None) -> Iterator[Sentence]:
+    """Caution where an assistant in words paid for more than the model alone, with no earlier answer in its prompt."""
+    of_words = str(_composition(run, arm).get("_target_", "")).startswith(_OF_WORDS)
+    if not reference or not of_words or run.manifest.get("log") or not run.finished:
+        return
+    mine, alone = (run.turns(name, ["serving", "tokens_in"]) for name in (arm, reference))
+    if not pc.all(_asked(alone)).as_py():  # a reference that reuses answers says nothing of prompts
+        return
+    count = pc.sum(pc.and_(_asked(mine), pc.greater(mine["tokens_in"], alone["tokens_in"]))).as_py() or 0
+    if count:
+        yield Sentence(
+            f"{code(arm)} paid for more words than the model alone at {count:,} of {len(mine):,} turns, without an "
+            "earlier answer in its prompts. Of a prompt the simulated model reads references of answers alone "
+            "([answer ...]): other words are worth nothing in this world, whatever they say.",
+            "caution",
+        )
+
+
+def _asked(table: pa.Table) -> pa.ChunkedArray:
+    return pc.equal(table["serving"].cast(pa.string()), "llm")
+
+
+_OF_WORDS = ("skg_bench.assistant.python.", "skg_bench.assistant.endpoint.")
 _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad"}
 
 

@@ -19,7 +19,9 @@ All that an author writes is a class:
   returned. `prompt` is a text, or chat messages with `content`. The words that it returns end in a reference,
   `[answer 0123456789abcdef]`. Each call is counted and paid, at the length of its prompt or that
   of the message, if that is longer; at one message all return the
-  same words. `model.embed(text)` is a vector of the run's embedder, as a list of numbers: systems that look for what is
+  same words. Of a prompt the simulated model reads references of earlier answers alone: a message of the user without
+  its answer tells it nothing, also in a world of facts. `model.embed(text)` is a
+  vector of the run's embedder, as a list of numbers: systems that look for what is
   near then differ in what they do with vectors, and not in their vectors.
 * What the words are is seen by the last reference in them (core/assistant.py: `Reply`): of the model's answer to this
   message, of an earlier one of this user's, of none of these (a leak), or without any (nobody can judge it).

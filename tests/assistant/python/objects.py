@@ -61,6 +61,17 @@ class Recalling:
         return self.last
 
 
+class Diary:
+    """Puts the user's earlier messages into the prompt, without their answers."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        self.messages.append(message)
+        return str(model("\n".join(self.messages)))
+
+
 class Refreshing(ExactCache):
     """Gives the old answer, and keeps a new one for the next time."""
 

@@ -122,6 +122,24 @@ def test_the_manifest_names_the_commit_of_the_files_own_repository(tmp_path: Pat
     assert other.manifest["packages"]["my.py"]["dirty"]
 
 
+def test_words_of_a_prompt_that_no_model_read_are_told(tmp_path: Path) -> None:
+    table = arms(
+        never=NEVER, pass_on=playing("PassOn"), dict=playing("ExactCache"), recalling=playing("Recalling"),
+        diary=playing("Diary"),
+    )  # fmt: skip
+    made = run(tmp_path / "run", table, "reference=never")
+    (said,) = [sentence for sentence in outside_sentences(made, "never") if "paid for more words" in sentence.text]
+    paid = [made.turns(arm, ["tokens_in"])["tokens_in"].to_numpy() for arm in ("diary", "never")]
+    n = len(paid[0])
+    assert said.text.startswith(
+        f"diary paid for more words than the model alone at {(paid[0] > paid[1]).sum():,} of {n:,}"
+    )
+    assert (paid[0] > paid[1]).sum() > n / 2
+    assert said.tone == "caution"
+    assert not any("paid for more words" in sentence.text for sentence in outside_sentences(made, "dict"))
+    assert not any("paid for more words" in sentence.text for sentence in outside_sentences(made, None))
+
+
 def test_leaks_come_first_and_what_nobody_can_judge_has_bounds(tmp_path: Path) -> None:
     table = arms(
         never=NEVER, wordless=playing("Wordless"), dict=playing("ExactCache"),
