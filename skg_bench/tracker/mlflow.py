@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 _IDENTITY, _ARM = "skg_bench.identity", "skg_bench.arm"  # tags
+_VERDICT = "skg_bench.verdict"
+_NOTE = "mlflow.note.content"
 _ALL_ARMS = "*"  # what curves.csv calls curves that belong to the events
 _METRICS, _PARAMS = 1000, 100  # MLflow takes no more in a batch
 _DIGEST = 36  # characters of a hash
@@ -50,6 +52,7 @@ _ENVIRONMENT = {
 # its own, and those of the places where a server of MLflow may have its users keep files
 _VARIABLES = ("MLFLOW_", "DATABRICKS_", "AWS_", "AZURE_", "GOOGLE_APPLICATION_CREDENTIALS")
 T = TypeVar("T")
+Content = Mapping[str, Any]  # of a file of JSON
 Metrics = dict[tuple[str, int], float]  # (name, week; 0: of the whole run) -> value
 
 
@@ -116,10 +119,12 @@ class MLflow:
             check_place(uri, parent.info.artifact_uri)
         logged = [arm for arm in order if arm in known and known[arm].info.status == "FINISHED"]
         progress(len(logged), total)
-        metrics = _metrics(run)
+        summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
+        metrics, verdicts = _metrics(run, summary), _verdicts(summary)
         for number, arm in enumerate((arm for arm in order if arm not in logged), len(logged) + 1):
             mlflow_run = parent if arm == _ALL_ARMS else known.get(arm) or _create(client, experiment, run, arm, parent)
             _log(client, mlflow_run.info.run_id, metrics.get(arm, {}), _params(run, arm))
+            _tell(client, mlflow_run.info.run_id, run, verdicts, arm)
             if arm == _ALL_ARMS:
                 self._attach(client, mlflow_run.info.run_id, run, uri)
             client.set_terminated(mlflow_run.info.run_id)
@@ -204,7 +209,7 @@ def _create(client: "MlflowClient", experiment: str, run: Run, arm: str, parent:
     identity = str(run.manifest["identity"])
     tags = {_IDENTITY: identity, _ARM: arm, "mlflow.source.name": "skg-bench", "mlflow.source.type": "LOCAL"}
     if parent is None:
-        tags["mlflow.note.content"] = str(run.manifest["question"])
+        tags[_NOTE] = str(run.manifest["question"])
     else:
         tags["mlflow.parentRunId"] = parent.info.run_id
     if run.manifest.get("commit"):
@@ -233,7 +238,7 @@ def _params(run: Run, arm: str) -> dict[str, str]:
     return _flat({key: value for key, value in run.config.items() if key not in BESIDE})
 
 
-def _flat(node: Mapping[str, Any], above: str = "") -> dict[str, str]:
+def _flat(node: Content, above: str = "") -> dict[str, str]:
     """Dotted keys; lists and null as json."""
     flat: dict[str, str] = {}
     for key, value in node.items():
@@ -245,9 +250,30 @@ def _flat(node: Mapping[str, Any], above: str = "") -> dict[str, str]:
     return flat
 
 
-def _metrics(run: Run) -> dict[str, Metrics]:
-    """Arm -> metrics: of the whole run, against the reference arm, the learning effect, and the weekly curves."""
-    summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
+def _verdicts(summary: Content) -> dict[str, str]:
+    """Arm -> its utility against that of the reference, in words."""
+    words = {}
+    for arm, figures in summary["differences"].items():
+        match figures.get("utility"):
+            case {"mean": float(mean), "low_new": float(low), "high_new": float(high), "verdict": verdict}:
+                size = f"{mean:+.3f} utility ({low:+.3f} to {high:+.3f})"
+                words[arm] = f"{verdict}: {size} against {summary['reference']}"
+    return words
+
+
+def _tell(client: "MlflowClient", run_id: str, run: Run, verdicts: Mapping[str, str], arm: str) -> None:
+    """Verdicts where MLflow shows them first: a tag of an arm, and the description of the run of all arms."""
+    if arm in verdicts:
+        client.set_tag(run_id, _VERDICT, verdicts[arm])
+    if arm == _ALL_ARMS:
+        lines = [f"* `{name}`: {words}" for name, words in verdicts.items()]
+        client.set_tag(run_id, _NOTE, "\n".join([str(run.manifest["question"]), "", *lines]).strip())
+
+
+def _metrics(run: Run, summary: Content) -> dict[str, Metrics]:
+    """Arm -> metrics: of the whole run, against the reference arm, the learning effect, and the weekly curves. Those of
+    the run of all arms are differences in utility, to sort runs by, and ceilings.
+    """
     metrics: dict[str, Metrics] = {arm: {} for arm in (*run.arms, _ALL_ARMS)}
 
     def add(arm: str, name: str, value: float | str | None, week: int = 0) -> None:
@@ -263,12 +289,23 @@ def _metrics(run: Run) -> dict[str, Metrics]:
             for metric, figure in figures.items():
                 for suffix, part in (("", "mean"), ("_low", "low_new"), ("_high", "high_new")):
                     add(arm, f"{group}{suffix}/{metric}", figure[part])
+    metrics[_ALL_ARMS] = _to_sort_by(metrics)
     for k, figure in summary["ceiling"].items():
         add(_ALL_ARMS, f"ceiling_{k}", figure["mean"])
     for row in csv.DictReader(StringIO(text_of(run.path / "curves.csv"))):
         for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
             add(row["arm"], f"curves{suffix}/{row['metric']}", row[part], int(row["period"]))
     return metrics
+
+
+def _to_sort_by(metrics: Mapping[str, Metrics]) -> Metrics:
+    """Differences of all arms in utility: `difference/ARM`, `difference_low/ARM`, `difference_high/ARM`."""
+    places = ((f"difference{part}", arm, metrics[arm]) for arm in metrics for part in ("", "_low", "_high"))
+    return {
+        (f"{name}/{legal(arm)}", 0): known[f"{name}/utility", 0]
+        for name, arm, known in places
+        if (f"{name}/utility", 0) in known
+    }
 
 
 def legal(name: str) -> str:

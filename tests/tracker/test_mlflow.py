@@ -87,7 +87,15 @@ def test_arms_are_nested_under_one_parent_that_says_what_was_asked(logged: Run) 
     }
     for arm in logged.arms:
         assert read.of[arm].data.tags["mlflow.parentRunId"] == read.parent.info.run_id
-    assert read.parent.data.tags["mlflow.note.content"] == logged.manifest["question"]
+    question, _, *lines = read.parent.data.tags["mlflow.note.content"].splitlines()
+    assert question == logged.manifest["question"]
+    gap = json.loads((logged.path / "summary.json").read_text("utf-8"))["differences"]["skg"]["utility"]
+    size = f"{gap['mean']:+.3f} utility ({gap['low_new']:+.3f} to {gap['high_new']:+.3f})"
+    assert lines == [f"* `skg`: {gap['verdict']}: {size} against never"]
+    assert read.of["skg"].data.tags["skg_bench.verdict"] == lines[0].removeprefix("* `skg`: ")
+    assert "skg_bench.verdict" not in read.of["never"].data.tags
+    assert read.parent.data.metrics["difference/skg"] == gap["mean"]
+    assert read.parent.data.metrics["difference_low/skg"] == gap["low_new"]
     assert read.parent.info.run_name == f"first-{logged.manifest['identity'][:8]}"
 
 
