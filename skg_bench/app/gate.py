@@ -224,7 +224,9 @@ def _against(new: Panel, before: Baseline, after: Baseline, file: str) -> list[H
 def _refuse_dirty(run: Run, file: Path) -> None:
     why = "a baseline must be what a commit makes, so that anyone can make it again"
     if run.manifest.get("dirty") is not None:
-        raise UsageError(f"{run.path} was made from a dirty tree; commit, run again, then --update: {why}")
+        raise UsageError(
+            f"{run.path} was made with skg_bench from a dirty tree; commit there, run again, then --update: {why}"
+        )
     for name, known in run.manifest.get("packages", {}).items():
         if known["dirty"] is not None:
             raise UsageError(
