@@ -135,17 +135,19 @@ class MLflow:
     def _attach(self, client: "MlflowClient", run_id: str, run: Run, uri: str) -> None:
         """Hashes of the data, and files."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
+        from mlflow.exceptions import MlflowException
 
-        client.log_inputs(
-            run_id,
-            [
-                DatasetInput(
-                    Dataset(name, digest[:_DIGEST], source_type="skg_bench", source=json.dumps({"digest": digest})),
-                    [InputTag("mlflow.data.context", "evaluation")],
-                )
-                for name, digest in run.manifest["data"].items()
-            ],
-        )
+        inputs = [
+            DatasetInput(
+                Dataset(name, digest[:_DIGEST], source_type="skg_bench", source=json.dumps({"digest": digest})),
+                [InputTag("mlflow.data.context", "evaluation")],
+            )
+            for name, digest in run.manifest["data"].items()
+        ]
+        try:
+            client.log_inputs(run_id, inputs)
+        except MlflowException:  # another process has inserted the same data since MLflow looked whether they are there
+            client.log_inputs(run_id, inputs)
         local, bundled = uri.startswith(_LOCAL), str(run.config["simulator"]["_target_"]).startswith(_OWN)
         page = self.page if self.page is not None else local or bundled
         for name in _FILES:

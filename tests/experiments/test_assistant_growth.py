@@ -14,7 +14,8 @@ from skg_bench.runfolder.run import Run
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return simulate(["users=6", "workers=1", "weeks=3", f"out={tmp_path_factory.mktemp('growth') / 'run'}"])
+    size = ["experiment=assistant_growth", "users=6", "workers=1", "weeks=3"]
+    return simulate([*size, f"out={tmp_path_factory.mktemp('growth') / 'run'}"])
 
 
 def summary(run: Run) -> dict[str, Any]:

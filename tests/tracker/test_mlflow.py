@@ -245,6 +245,24 @@ def test_before_there_is_a_page_arms_are_logged_and_the_parent_stays_open(again:
     assert set(own(again).values()) == {1}
 
 
+def test_data_that_another_process_inserts_meanwhile_are_logged(again: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    log, calls = MlflowClient.log_inputs, list[str]()
+
+    def late(self: MlflowClient, run_id: str, inputs: Any) -> None:
+        calls.append(run_id)
+        if len(calls) == 1:
+            raise MlflowException("UNIQUE constraint failed: datasets.experiment_id, datasets.name, datasets.digest")
+        log(self, run_id, inputs)
+
+    monkeypatch.setattr(MlflowClient, "log_inputs", late)
+    line, complete = run_trackers.deliver(LOCAL, again)
+    assert complete, line
+    assert len(calls) == 2
+
+
 def test_numbers_of_a_delivery_that_was_cut_off_are_not_there_twice(again: Run) -> None:
     from mlflow import MlflowClient
 
