@@ -166,12 +166,12 @@ class Reply:
     same luck, and meters it; it also calls it after a procedure from which nothing came back.
 
     An assistant with words of its own puts them into `InWords`; then `how` and `answer` are ignored. The engine knows
-    an answer by its reference, `[answer ...]`, wherever it stands in the words; of several the last counts:
+    an answer by its reference, `[answer ...]`, wherever it stands in the words; the last one counts:
 
     * that of the answer to this very message, for which the model was asked: `FALLBACK`; with earlier answers in a
       prompt: `PROMPTED`, by the first of these that is about this request, else by the last;
     * that of an answer that this user's assistant had earlier: `STORED`;
-    * any other: a leak. It is wrong, and users rate it so.
+    * any other, wherever it stands in the words or in a prompt: a leak. It is wrong, and users rate it so.
 
     Without one nobody knows whether the words are right, and nobody rates them.
     """

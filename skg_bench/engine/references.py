@@ -1,6 +1,6 @@
 """Replies in words: which answers they are, by the references in them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -130,9 +130,12 @@ def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTr
     n, event = len(query.text), query.event.tolist()
     worded = np.array([words is not None for words in case.words], np.bool_)
     last, referred = np.zeros(n, np.uint64), np.zeros(n, np.bool_)
+    quoted = dict[int, list[int]]()  # by row, where more than the last stand in the words
     for row, words in enumerate(case.words if answers else ()):
         if words is not None and (inside := references(words)):
             last[row], referred[row] = inside[-1], True
+            if before := [key for key in inside[:-1] if key != event[row]]:
+                quoted[row] = before
     calls, recalled = _calls(case.asked, query.store.texts.read(query.text), event, keys, given)
     made = calls.made(n)
     fresh = referred & (last == query.event)
@@ -143,8 +146,11 @@ def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTr
             "reference of an answer that it was given, at this turn or earlier. Memory outside of its objects, such as "
             "a class or a module that was played before, gives such words too",
         )
-    handle = _handles(keys, last, given)
-    earlier = referred & ~fresh & (handle >= 0)
+    handle, strange = _handles(keys, last, given), np.zeros(n, np.bool_)
+    others = (*recalled, *_handles_of(quoted, keys, given)) if answers else ()
+    strange[[row for row, handles in others if (handles < 0).any()]] = True
+    referred |= strange
+    fresh, earlier = fresh & ~strange, referred & ~fresh & ~strange & (handle >= 0)
     fallback, prompt = _model(recalled, n, truth)
     how = np.where(fresh, fallback, np.where(earlier, STORED, np.where(referred, LEAKED, FALLBACK))).astype(np.int32)
     answer = np.where(fresh, prompt, np.where(earlier, handle, -1)).astype(np.int32)
@@ -195,12 +201,16 @@ def _calls(
             recalls.append(bool(inside))
             if inside:
                 recalled.setdefault(user, []).extend(inside)
-    keys_by_user = [(user, np.array(inside, np.uint64)) for user, inside in recalled.items()]
-    handles = [
-        (user, _handles(np.full(len(k), keys[user]), k, np.repeat(given[user : user + 1], len(k), 0)))
-        for user, k in keys_by_user
+    calls = Calls(np.array(row, np.int64), np.array(length, np.int32), np.array(recalls, np.bool_))
+    return calls, _handles_of(recalled, keys, given)
+
+
+def _handles_of(references_by_row: Mapping[int, Sequence[int]], keys: U64, given: I32) -> Sequence[tuple[int, I32]]:
+    """Rows with the handles of the answers to which they refer, in order; -1: of none that the user's assistant had."""
+    by_row = [(row, np.array(inside, np.uint64)) for row, inside in references_by_row.items()]
+    return [
+        (row, _handles(np.full(len(k), keys[row]), k, np.repeat(given[row : row + 1], len(k), 0))) for row, k in by_row
     ]
-    return Calls(np.array(row, np.int64), np.array(length, np.int32), np.array(recalls, np.bool_)), handles
 
 
 def _handles(keys: U64, reference: U64, given: I32) -> I32:

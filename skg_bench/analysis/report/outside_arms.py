@@ -46,7 +46,7 @@ def _leaks(arm: str, table: pa.Table) -> Iterator[Sentence]:
     if count:
         yield Sentence(
             f"{code(arm)} LEAKS: {count:,} of {n:,} answers ({number(count / n, 'share')}) were another user's, or "
-            "were never given to this one. They count as wrong.",
+            "were never given to this one, in whole, in part or in the prompt. They count as wrong.",
             "bad",
         )
 

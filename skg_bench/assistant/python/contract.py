@@ -24,7 +24,8 @@ All that an author writes is a class:
   vector of the run's embedder, as a list of numbers: systems that look for what is
   near then differ in what they do with vectors, and not in their vectors.
 * What the words are is seen by the last reference in them (core/assistant.py: `Reply`): of the model's answer to this
-  message, of an earlier one of this user's, of none of these (a leak), or without any (nobody can judge it).
+  message, of an earlier one of this user's, or without any (nobody can judge it). A reference to none of these is a
+  leak, and wrong, wherever it stands: in front of another one, or in a prompt.
 * `feedback` is told what users say: `about` are the words that were answered, `kind` and `value` words such as
   `rating` and `ok`, `partial` or `miss`.
 * `save` and `load` are the memory as bytes: `load` is called on a new object. A run that was killed goes on from there;

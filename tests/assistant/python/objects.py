@@ -7,6 +7,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, ClassVar
 
+from skg_bench.core.spoken import answer_words
 from skg_bench.embedder.hashing import Hashing
 
 SHARED: dict[str, str] = {}
@@ -88,6 +89,20 @@ class Listening(ExactCache):
         assert "[answer " in about
         if value == "miss":
             self.memory = {message: words for message, words in self.memory.items() if words != about}
+
+
+class Quoting:
+    """Puts the answer to somebody else in front of its own."""
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        return f"Somebody heard: {answer_words('the same', 1)}. {model(message)}"
+
+
+class PromptingOthers:
+    """Shows its model the answer to somebody else."""
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        return str(model(f"{answer_words('the same', 1)}\n{message}"))
 
 
 class Wordless:

@@ -45,6 +45,8 @@ ARMS = {
     "thawed": playing("Saving", "freeze=all", "freeze_at=60"),
     "fork": playing("ExactCache", "fork=dict@60"),
     "guess": playing("Guessing"),
+    "quotes": playing("Quoting"),
+    "prompts": playing("PromptingOthers"),
     "cheap": playing("Cheap"),
     "placebo": playing("Saving", "assistant.scrambled=true"),
 }
@@ -168,6 +170,17 @@ def test_the_reference_of_an_answer_that_was_never_given_is_a_leak_and_wrong(bas
     }
     rated = Counter(row["user_satisfaction"] for row in made)
     assert rated["miss"] > rated["ok"]
+
+
+@pytest.mark.parametrize("arm", ["quotes", "prompts"])
+def test_an_answer_of_somebody_else_is_a_leak_in_front_of_a_new_one_and_in_a_prompt(base: Run, arm: str) -> None:
+    """The model is asked all the same: it costs, and its answer is one that the assistant has."""
+    made = rows(base, arm, "serving", "answer_correct", "cost_usd")
+    assert {(row["serving"], row["answer_correct"]) for row in made} == {("leaked", False)}
+    assert all(row["cost_usd"] > 0 for row in made)
+    assert f">{arm}</code> LEAKS: {len(made):,} of {len(made):,} answers" in (base.path / "report.html").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize(("cohort", "workers"), [(5, 1), (3, 2)])
