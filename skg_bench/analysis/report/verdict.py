@@ -36,7 +36,8 @@ def words(summary: Summary) -> list[Sentence]:
     focus = (summary.learner, *summary.changed)
     arms = [sentence for arm, sentence in arm_sentences(summary) if arm in focus]
     warnings = [sentence for sentence in cautions(summary) if sentence.tone == "caution"]
-    return [*arms, *_worded(summary, _reasons(summary, summary.learner)), *warnings]
+    jobs = [sentence for sentence in learning_sentences(summary, summary.learner) if sentence.tone != "caution"]
+    return [*arms, *_worded(summary, [*_reasons(summary, summary.learner), *jobs]), *warnings]
 
 
 def arm_sentences(summary: Summary) -> list[tuple[str, Sentence]]:
