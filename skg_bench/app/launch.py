@@ -37,7 +37,7 @@ from skg_bench.core.record import Replay, replay_of
 from skg_bench.core.temporary import sweep
 from skg_bench.engine import pieces
 from skg_bench.engine.agreement_judge import AgreementJudge
-from skg_bench.engine.execute import Progress, execute
+from skg_bench.engine.execute import Progress, check_end, execute
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part, ours
 from skg_bench.runfolder import manifest, shards
@@ -227,7 +227,7 @@ def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | No
                 _write_manifest(job)
         state_of(job)
     root = job.composed.root
-    plan = needed_only(job.plan, job.turns() // len(job.plan.arms))
+    plan = _needed(job)
     execute(
         plan, job.out, run=run_key_of(job), cohort=root["cohort"], workers=root["workers"],
         launcher=Naming(job.launcher, plan.arms), progress=watch, embedding=embedding, part=job.part,
@@ -235,6 +235,10 @@ def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | No
     timings = watch.timings(root["workers"], root["cohort"])
     if timings["turns"] or not _timed(Run(job.out)):  # an attempt without turns leaves those of another one
         write_json(job.out / "timings.json", timings)
+
+
+def _needed(job: PreparedRun) -> Plan:
+    return needed_only(job.plan, job.turns() // len(job.plan.arms))
 
 
 def _timed(run: Run) -> bool:
@@ -292,6 +296,7 @@ def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
     run = Run(job.out)
     if fault := next(lost_shards(run, _places(job.plan, WHOLE)), None):
         raise UsageError(fault)
+    check_end(_needed(job), job.out, lambda _: lock.check())
     numbers, before = range(shards.count(run.manifest["users"])), run.manifest.get("shards", {})
     digests = {arm: [shards.belonging(run.path, run.key, "turns", arm, k).digest for k in numbers] for arm in run.arms}
     lock.check()

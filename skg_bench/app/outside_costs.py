@@ -54,7 +54,7 @@ def _lines(job: PreparedRun, arm: Arm) -> Iterator[str]:
     match arm.assistant:
         case Keeping() as assistant:
             turns, controls = job.turns() // len(job.plan.arms), control_turns(job.plan, arm)
-            before = f", and {controls:,} before the run for its controls" if controls else "; controls=false"
+            before = f", and {controls:,} before and after for its controls" if controls else "; controls=false"
             took = _kept_time(job.composed.arms[arm.name]["assistant"], assistant)
             if took is None:
                 time = "`skg-bench probe` with its overrides measures how long they take"

@@ -238,7 +238,7 @@ class Keeping(Protocol):
 
     @property
     def controls(self) -> bool:
-        """Are a few users played before the run, to see that all memory lies in its state (engine/controls.py)?"""
+        """Are a few users played beside the run, to see that all memory lies in its state (engine/controls.py)?"""
         ...
 
     @property

@@ -1,21 +1,26 @@
 """Controls of an assistant whose memory nobody can look into: is all of it in its state?
 
-A few users are played before the run: all together, once more, and each of them (or each instance of those who share a
-memory) alone in another order. Memory that lies elsewhere (a class, a module, a file, a server) then makes other rows,
-and so does a clock or a random number.
+A few users are played before the run: all together, once more, each of them (or each instance of those who share a
+memory) alone in another order, and once with their memory saved and loaded on the way. Memory that lies elsewhere (a
+class, a module, a file, a server) then makes other rows, and so does a clock or a random number. When all turns of the
+run are there, its last users are played alone, since memory elsewhere may show only once it is full.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Experience, InWords, Keeping, Message, Reply
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.foreign import table_of
 from skg_bench.core.grid import I32
 from skg_bench.core.spoken import answer_words
 from skg_bench.core.types import FREE
@@ -23,10 +28,14 @@ from skg_bench.core.world import FALLBACK
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
 from skg_bench.engine.instances import run_instances
 from skg_bench.engine.plan import Plan
+from skg_bench.engine.rehearsal import TURNS, Rehearsable, Rehearsed
 from skg_bench.engine.sharing_arms import users_of_instance
+from skg_bench.runfolder import shards
 
 _USERS, _TURNS = 3, 200  # who are played, and how many turns each at most
 _PLAYS = 3  # of each of them
+_REHEARSALS = 2  # more, where each has a memory of their own: without and with saving, loading and freezing
+_ALL = np.iinfo(np.int32).max  # turns
 _INSTANCES = 2  # of at most so many users, where users share a memory
 
 Ticks = Callable[[int], None]
@@ -38,20 +47,49 @@ def check_controls(setting: Callable[[], Setting], arms: Sequence[Arm], people: 
 
     Raises UsageError where rows differ, with the first that does.
     """
-    if wanting := [arm for arm in arms if any(map(_wants_controls, arm.phases))]:
+    if wanting := [arm for arm in arms if wants_controls(arm)]:
         made = setting()
         for arm in wanting:
             users = _played(arm, people)
             _check_passed_on(made, arm, users.ravel()[:_USERS])
             _check_memory(made, arm, users, progress)
+            if users.shape[1] == 1:  # who shares a memory begins anew after a stop, and is never frozen
+                _check_rehearsed(made, arm, users, progress)
+
+
+def check_last_users(
+    setting: Callable[[], Setting], arms: Sequence[Arm], people: int, out: Path, progress: Ticks
+) -> None:
+    """Play the last users of a run of `people`, whose shards are all in the folder `out`, alone under each arm whose
+    assistant wants controls. Users who all share one memory are left out: nobody else is there.
+
+    Raises UsageError where rows differ from those of the run, with the first that does.
+    """
+    wanting = [(arm, last) for arm in arms if wants_controls(arm) for last in _last(arm, people)]
+    if wanting:
+        made = setting()
+        for arm, instance in wanting:
+            with _telling(f"In the run it had no such fault, with the same users. {_remedy(arm)}"):
+                alone = _turns(made, arm, instance[None, :], progress, most=_ALL)
+            if difference := _difference(_logged(out, arm.name, instance), alone):
+                raise UsageError(
+                    f"arm {arm.name!r}: what {_name(arm)} answered in the run depends on who else was there, or on a "
+                    f"clock: in the run, then alone: {difference}. {_remedy(arm)}"
+                )
 
 
 def control_turns(plan: Plan, arm: Arm) -> int:
     """Messages that the controls of an arm send to its assistant."""
-    if not any(map(_wants_controls, arm.phases)):
+    if not wants_controls(arm):
         return 0
-    turns = plan.simulator.count(plan.salted, _played(arm, plan.users).ravel(), plan.weeks)
-    return _PLAYS * int(np.minimum(turns, _TURNS).sum())
+    turns = plan.simulator.count(plan.salted, _played(arm, plan.users).ravel(), plan.weeks).clip(max=_TURNS)
+    before = _PLAYS * int(turns.sum())
+    match arm.assistant:
+        case Keeping() as assistant if users_of_instance(arm, plan.users) == 1:
+            frozen = 0 if assistant.unfrozen() else sum(int((turns > turn).sum()) for turn in TURNS)
+            before += _REHEARSALS * int(turns.sum()) + frozen
+    last = np.concatenate([np.empty(0, np.int32), *_last(arm, plan.users)])
+    return before + int(plan.simulator.count(plan.salted, last, plan.weeks).sum())
 
 
 def _played(arm: Arm, people: int) -> I32:
@@ -62,8 +100,16 @@ def _played(arm: Arm, people: int) -> I32:
     )
 
 
-def _wants_controls(arm: Arm) -> bool:
-    return isinstance(arm.assistant, Keeping) and arm.assistant.controls
+def _last(arm: Arm, people: int) -> I32:
+    """Users who are played after the run, by instance, `[n, size]`; none where all share one memory."""
+    size = users_of_instance(arm, people)
+    instances = np.arange(people, dtype=np.int32).reshape(-1, size)
+    return instances[: 0 if len(instances) == 1 < size else None][-max(_USERS // size, 1) :]
+
+
+def wants_controls(arm: Arm) -> bool:
+    """Does an assistant of the arm, or of those that it forks from, want controls?"""
+    return any(isinstance(phase.assistant, Keeping) and phase.assistant.controls for phase in arm.phases)
 
 
 def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> None:
@@ -71,13 +117,9 @@ def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> No
     else is there.
     """
     together = _turns(setting, arm, users, progress)
-    try:
+    with _telling(f"It was played before, without this fault, with the same users. {_remedy(arm)}"):
         again = _turns(setting, arm, users, progress)
         alone = pa.concat_tables([_turns(setting, arm, users[[i]], progress) for i in reversed(range(len(users)))])
-    except UsageError as error:
-        raise UsageError(
-            f"{error}. It was played before, without this fault, with the same users. {_remedy(arm)}"
-        ) from error
     if difference := _difference(together, again):
         raise UsageError(
             f"arm {arm.name!r}: {_name(arm)} was played twice with the same users, and answered otherwise the second "
@@ -88,6 +130,36 @@ def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> No
         raise UsageError(
             f"arm {arm.name!r}: what {_name(arm)} answers depends on who else is there: {difference}. {_remedy(arm)}"
         )
+
+
+def _check_rehearsed(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> None:
+    """Raises UsageError where a memory that was saved and loaded is another one, or a frozen one remembers."""
+    match arm.assistant:
+        case Keeping() as assistant:
+            plain = replace(arm, fork=None, freeze=None, freeze_at=None)
+            rehearsed = replace(plain, assistant=Rehearsed(cast("Rehearsable", assistant)))
+            played = _turns(setting, plain, users, progress)
+            with _telling(f"Without these turns it was played without this fault. {_REHEARSED}"):
+                again = _turns(setting, rehearsed, users, progress)
+            if difference := _difference(played, again):
+                raise UsageError(f"arm {arm.name!r}: {_name(arm)} answered otherwise then: {difference}. {_REHEARSED}")
+
+
+_REHEARSED = (
+    f"At turns {', '.join(map(str, TURNS))} its memory was frozen for one message more, then saved and loaded. A "
+    "frozen memory (a copy of the object, or what it saved) must stay as it is, and what it saves must be all that it "
+    "remembers: else forks and frozen arms are not what they say, and a run gives other figures after a stop. "
+    "assistant.controls=false leaves this check out, and the page says so"
+)
+
+
+@contextmanager
+def _telling(more: str) -> Iterator[None]:
+    """Add a sentence to a UsageError."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{error}. {more}") from error
 
 
 def _remedy(arm: Arm) -> str:
@@ -102,15 +174,21 @@ def _name(arm: Arm) -> str:
     return str(getattr(arm.assistant, "name", type(arm.assistant).__qualname__))
 
 
-def _turns(setting: Setting, arm: Arm, users: I32, progress: Ticks = lambda _: None) -> pa.Table:
-    """Turns of instances `[n, size]`."""
+def _turns(setting: Setting, arm: Arm, users: I32, progress: Ticks = lambda _: None, most: int = _TURNS) -> pa.Table:
+    """The first turns of instances `[n, size]`, `most` of each user."""
     size, cohort = users.shape[1], cohort_of(setting, users.ravel())
-    cohort = cohort.until(np.minimum(cohort.n, _TURNS).astype(np.int32))
+    cohort = cohort.until(np.minimum(cohort.n, most).astype(np.int32))
     if size > 1:
         (log,) = run_instances(setting, arm, cohort, 1, progress, size=size)
     else:
         (log,) = run_cohort(setting, [arm], cohort, 1, progress)
     return log.table("turns")
+
+
+def _logged(out: Path, arm: str, users: I32) -> pa.Table:
+    """Turns of a run's arm and users."""
+    numbers, chosen = np.unique(users // shards.SHARD_USERS).tolist(), pc.field("user").isin(users.tolist())
+    return pa.concat_tables([table_of(shards.path(out, "turns", arm, number), None, chosen) for number in numbers])
 
 
 _SHOWN = ("serving", "source_turn", "answer_correct", "cost_usd", "user_satisfaction")

@@ -24,7 +24,7 @@ from skg_bench.core.types import Similarity
 from skg_bench.engine import pieces
 from skg_bench.engine.checkpoint import Keeper
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
-from skg_bench.engine.controls import check_controls
+from skg_bench.engine.controls import Ticks, check_controls, check_last_users, wants_controls
 from skg_bench.engine.instances import run_instances
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pools import fitted
@@ -64,10 +64,7 @@ def execute(
     is full, or was moved away.
     """
     _prepare(out)
-    plan = replace(plan, simulator=Relabelled(plan.simulator, plan.salted), arms=placed(plan.arms, out))
-    vectors = plan.embedder.embed(plan.simulator.messages, embedding)
-    check(vectors, len(plan.simulator.messages))
-    plan = fitted(plan, out, vectors)
+    plan, vectors = _made_ready(plan, out, embedding)
     counts = _counts(plan, out, workers, launcher)
     mine = ours(plan, part)
     missing = whole_instances(_missing(plan, out, run, mine), plan.arms, plan.users)
@@ -77,8 +74,7 @@ def execute(
     progress(done, total)
     pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (total - done)
     with _table(vectors, pays) as table:
-        top_k = max(arm.top_k for arm in plan.arms)
-        job = Job(plan, out, run, top_k, vectors, table)
+        job = Job(plan, out, run, vectors, table)
         if done < total:
             check_controls(job.setting, plan.arms, plan.users, lambda _: progress(whole.done, total))
         for wave in waves(counts, mine):
@@ -92,6 +88,24 @@ def execute(
             pieces.tidy(out, run)
     with suppress(FileNotFoundError):  # another part has ended the run meanwhile
         _sweep(out)  # of workers that were killed while they wrote
+
+
+def check_end(plan: Plan, out: Path, progress: Ticks) -> None:
+    """Check, when all shards are there, that assistants of somebody else kept their users apart to the end.
+
+    Raises UsageError where one did not.
+    """
+    if any(map(wants_controls, plan.arms)):
+        plan, vectors = _made_ready(plan, out, None)
+        check_last_users(Job(plan, out, UNNAMED, vectors, None).setting, plan.arms, plan.users, out, progress)
+
+
+def _made_ready(plan: Plan, out: Path, embedding: Progress | None) -> tuple[Plan, I16]:
+    """The plan with what a run needs to begin, and the vectors of the world's messages."""
+    plan = replace(plan, simulator=Relabelled(plan.simulator, plan.salted), arms=placed(plan.arms, out))
+    vectors = plan.embedder.embed(plan.simulator.messages, embedding)
+    check(vectors, len(plan.simulator.messages))
+    return fitted(plan, out, vectors), vectors
 
 
 def _more(progress: Progress, done: int, total: int, turns: int) -> None:
@@ -174,9 +188,13 @@ class Job:
     plan: Plan
     out: Path
     run: str  # key that shards carry
-    top_k: int
     vectors: I16  # of the world's messages
     table: "_Table | None"  # of their products; None: they are computed
+
+    @property
+    def top_k(self) -> int:
+        """Places of the shortlists in the logs."""
+        return max(arm.top_k for arm in self.plan.arms)
 
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and keeps what comes out."""

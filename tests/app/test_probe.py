@@ -160,7 +160,7 @@ def test_a_dry_run_says_what_controls_cost_and_how_long_as_probe_measured(
         return " ".join(call("run", "profile=smoke", "users=6", arms, "reference=never", "--dry-run")[1].split())
 
     counts = re.search(
-        r"it: about [\d,]+ messages, and ([\d,]+) before the run for its controls; `skg-bench pr", told()
+        r"it: about [\d,]+ messages, and ([\d,]+) before and after for its controls; `skg-bench pr", told()
     )
     assert counts is not None
     arms = f"arms={{never: [policy=never], it: [{','.join(mine)}]}}"

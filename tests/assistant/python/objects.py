@@ -129,6 +129,36 @@ class ForAll:
         return self.kept[message]
 
 
+class LateForAll(ExactCache):
+    """An exact cache, which after 2,000 messages also keeps answers of all users, in the class."""
+
+    calls: ClassVar[list[str]] = []
+    kept: ClassVar[dict[str, str]] = {}
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        self.calls.append(user)
+        if len(self.calls) > 2000:
+            self.memory = self.kept
+        return super().answer(user, time, message, model)
+
+
+class ForgetsWhenSaved(ExactCache):
+    """Saves the last five answers alone."""
+
+    def save(self) -> bytes:
+        return json.dumps(list(self.memory.items())[-5:]).encode()
+
+    def load(self, user: str, data: bytes) -> None:
+        self.memory = dict(json.loads(data))
+
+
+class RemembersWhenFrozen(ExactCache):
+    """Its copy is itself."""
+
+    def __deepcopy__(self, memo: Any) -> "RemembersWhenFrozen":
+        return self
+
+
 class Unlike:
     """Another answer each time that it is played."""
 

@@ -246,6 +246,25 @@ def test_memory_outside_of_the_objects_is_refused_and_gives_no_figure(tmp_path: 
     assert not list((tmp_path / "run").glob("*.json"))[1:]
 
 
+def test_memory_elsewhere_that_begins_late_is_found_when_the_run_ends(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(FILE.read_text("utf-8"), "utf-8")
+    late = ["assistant=python", f"assistant.file={file}:LateForAll"]
+    message = wrong(tmp_path, *late)
+    assert "In the run it had no such fault, with the same users" in message
+    assert "Keep all memory in the object (self)" in message
+    assert not (tmp_path / "run" / "summary.json").exists()
+    again = wrong(tmp_path, *late)  # all shards are there
+    assert "LateForAll" in again
+
+
+@pytest.mark.parametrize("name", ["ForgetsWhenSaved", "RemembersWhenFrozen"])
+def test_a_memory_that_saving_or_freezing_changes_is_refused(tmp_path: Path, name: str) -> None:
+    message = wrong(tmp_path, *playing(name))
+    assert f"{name}" in message
+    assert "its memory was frozen for one message more, then saved and loaded" in message
+
+
 def test_an_object_that_answers_otherwise_when_it_is_played_again_is_refused(tmp_path: Path) -> None:
     assert "was played twice with the same users, and answered otherwise" in wrong(tmp_path, *playing("Unlike"))
 

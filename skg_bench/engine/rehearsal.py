@@ -1,0 +1,55 @@
+"""An assistant whose memory is saved, loaded and frozen on the way, to see that this changes nothing."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from skg_bench.core.assistant import Assistant, Experience, Keeping, Message, Reply
+from skg_bench.core.feedback import KnownFeedback
+
+TURNS = (10, 40, 120)  # at which it happens
+
+
+class Rehearsable(Assistant[Any], Keeping, Protocol):
+    """An assistant that says itself how its memory is frozen and saved."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """The memory of `n` users of the assistant that is played."""
+
+    n: int
+    state: Any
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """The assistant `played`. At a few turns it first answers frozen, which nobody hears, and then goes on with a
+    memory that was saved and loaded, as far as it can be.
+    """
+
+    played: Rehearsable
+    sees_truth: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The class or system that is played, for errors."""
+        return self.played.name
+
+    def start(self, n: int) -> Memory:
+        """Memory of `n` users."""
+        return Memory(n, self.played.start(n))
+
+    def answer(self, query: Message, state: Memory) -> tuple[Memory, Reply]:
+        """Reply of the assistant that is played, and its memory after it."""
+        if query.turn in TURNS:
+            if self.played.unfrozen() is None:
+                state.state, _ = self.played.answer(replace(query, frozen=True), state.state)
+            if (saved := self.played.saved(state.state)) is not None:
+                state.state = self.played.loaded(saved, state.n)
+        state.state, reply = self.played.answer(query, state.state)
+        return state, reply
+
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: Memory) -> Memory:
+        """Memory after feedback."""
+        state.state = self.played.learn(seen, feedback, state.state)
+        return state
