@@ -14,7 +14,7 @@ class Rehearsable(Assistant[Any], Keeping, Protocol):
 
 
 @dataclass(slots=True)
-class Memory:
+class RehearsedMemory:
     """The memory of `n` users of the assistant that is played."""
 
     n: int
@@ -35,11 +35,11 @@ class Rehearsed:
         """The class or system that is played, for errors."""
         return self.played.name
 
-    def start(self, n: int) -> Memory:
+    def start(self, n: int) -> RehearsedMemory:
         """Memory of `n` users."""
-        return Memory(n, self.played.start(n))
+        return RehearsedMemory(n, self.played.start(n))
 
-    def answer(self, query: Message, state: Memory) -> tuple[Memory, Reply]:
+    def answer(self, query: Message, state: RehearsedMemory) -> tuple[RehearsedMemory, Reply]:
         """Reply of the assistant that is played, and its memory after it."""
         if query.turn in TURNS:
             if self.played.unfrozen() is None:
@@ -49,7 +49,7 @@ class Rehearsed:
         state.state, reply = self.played.answer(query, state.state)
         return state, reply
 
-    def learn(self, seen: Experience, feedback: KnownFeedback, state: Memory) -> Memory:
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: RehearsedMemory) -> RehearsedMemory:
         """Memory after feedback."""
         state.state = self.played.learn(seen, feedback, state.state)
         return state
