@@ -28,7 +28,7 @@ from skg_bench.core.world import FALLBACK
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
 from skg_bench.engine.instances import run_instances
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.rehearsal import TURNS, Rehearsable, Rehearsed
+from skg_bench.engine.rehearsal import REHEARSED_AT, Rehearsable, Rehearsed
 from skg_bench.engine.sharing_arms import users_of_instance
 from skg_bench.runfolder import shards
 
@@ -86,7 +86,7 @@ def control_turns(plan: Plan, arm: Arm) -> int:
     before = _PLAYS * int(turns.sum())
     match arm.assistant:
         case Keeping() as assistant if users_of_instance(arm, plan.users) == 1:
-            frozen = 0 if assistant.unfrozen() else sum(int((turns > turn).sum()) for turn in TURNS)
+            frozen = 0 if assistant.unfrozen() else sum(int((turns > turn).sum()) for turn in REHEARSED_AT)
             before += _REHEARSALS * int(turns.sum()) + frozen
     last = np.concatenate([np.empty(0, np.int32), *_last(arm, plan.users)])
     return before + int(plan.simulator.count(plan.salted, last, plan.weeks).sum())
@@ -146,7 +146,7 @@ def _check_rehearsed(setting: Setting, arm: Arm, users: I32, progress: Ticks) ->
 
 
 _REHEARSED = (
-    f"At turns {', '.join(map(str, TURNS))} its memory was frozen for one message more, then saved and loaded. A "
+    f"At turns {', '.join(map(str, REHEARSED_AT))} its memory was frozen for one message more, then saved and loaded. A "
     "frozen memory (a copy of the object, or what it saved) must stay as it is, and what it saves must be all that it "
     "remembers: else forks and frozen arms are not what they say, and a run gives other figures after a stop. "
     "assistant.controls=false leaves this check out, and the page says so"

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol
 from skg_bench.core.assistant import Assistant, Experience, Keeping, Message, Reply
 from skg_bench.core.feedback import KnownFeedback
 
-TURNS = (10, 40, 120)  # at which it happens
+REHEARSED_AT = (10, 40, 120)  # at which it happens
 
 
 class Rehearsable(Assistant[Any], Keeping, Protocol):
@@ -41,7 +41,7 @@ class Rehearsed:
 
     def answer(self, query: Message, state: RehearsedMemory) -> tuple[RehearsedMemory, Reply]:
         """Reply of the assistant that is played, and its memory after it."""
-        if query.turn in TURNS:
+        if query.turn in REHEARSED_AT:
             if self.played.unfrozen() is None:
                 state.state, _ = self.played.answer(replace(query, frozen=True), state.state)
             if (saved := self.played.saved(state.state)) is not None:
