@@ -146,8 +146,8 @@ def _check_rehearsed(setting: Setting, arm: Arm, users: I32, progress: Ticks) ->
 
 
 _REHEARSED = (
-    f"At turns {', '.join(map(str, REHEARSED_AT))} its memory was frozen for one message more, then saved and loaded. A "
-    "frozen memory (a copy of the object, or what it saved) must stay as it is, and what it saves must be all that it "
+    f"At turns {', '.join(map(str, REHEARSED_AT))} its memory was frozen for one message more, then saved and loaded. "
+    "A frozen one (a copy of the object, or what it saved) must stay as it is, and what it saves must be all that it "
     "remembers: else forks and frozen arms are not what they say, and a run gives other figures after a stop. "
     "assistant.controls=false leaves this check out, and the page says so"
 )
