@@ -139,7 +139,7 @@ def _check_rehearsed(setting: Setting, arm: Arm, users: I32, progress: Ticks) ->
             plain = replace(arm, fork=None, freeze=None, freeze_at=None)
             rehearsed = replace(plain, assistant=Rehearsed(cast("Rehearsable", assistant)))
             played = _turns(setting, plain, users, progress)
-            with _telling(f"Without these turns it was played without this fault. {_REHEARSED}"):
+            with _telling(f"{_name(arm)} was played without this fault before. {_REHEARSED}"):
                 again = _turns(setting, rehearsed, users, progress)
             if difference := _difference(played, again):
                 raise UsageError(f"arm {arm.name!r}: {_name(arm)} answered otherwise then: {difference}. {_REHEARSED}")

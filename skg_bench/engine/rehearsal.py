@@ -30,11 +30,6 @@ class Rehearsed:
     played: Rehearsable
     sees_truth: ClassVar[bool] = False
 
-    @property
-    def name(self) -> str:
-        """The class or system that is played, for errors."""
-        return self.played.name
-
     def start(self, n: int) -> RehearsedMemory:
         """Memory of `n` users."""
         return RehearsedMemory(n, self.played.start(n))

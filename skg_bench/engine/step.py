@@ -13,6 +13,7 @@ from skg_bench.core.assistant import (
     Experience,
     GroundTruth,
     InWords,
+    Keeping,
     Library,
     Message,
     Reply,
@@ -300,7 +301,7 @@ def _mint(state: CohortState, turn: Turn, answer: I32) -> None:
 def _spoken(scene: Scene, state: CohortState, turn: Turn, words: InWords) -> Spoken:
     """Meaning of the words. Where skills keep no answers, nobody can judge any."""
     assistant = state.arm.assistant
-    with naming(getattr(assistant, "name", assistant)):
+    with naming(assistant.name if isinstance(assistant, Keeping) else assistant):
         return spoken(turn.message, words, scene.keys.arms, state.given, turn.truth, answers=scene.reading is None)
 
 
