@@ -1,4 +1,4 @@
-"""What a population costs: processor time and bytes, from runs of a few hundred users, and memory, from a large one.
+"""Costs of a population: processor time and bytes, from runs of a few hundred users, and memory, from a large one.
 
 A cohort takes as many steps as its busiest user has turns, and each step and each turn has its price; so has a whole
 run, before and after its turns. The prices are fitted to small runs of one arm each, in processes of their own, and
@@ -59,13 +59,13 @@ class Size:
 
     @property
     def worked(self) -> F64:
-        """What takes time: the run, a step, a turn, and a turn for each week of the run, as books grow."""
+        """Amounts of what takes time: the run, a step, a turn, and a turn for each week of the run, as books grow."""
         return np.array([1.0, self.steps, self.turns, self.turns * self.weeks])
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run took."""
+    """Time, memory and bytes that a run took."""
 
     cpu: float  # seconds, of all its processes
     memory: float  # most that its process held, bytes
