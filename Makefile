@@ -12,7 +12,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-times lint types layers readme gate bench peers peers-ace peers-assistants soak wheel clean
+.PHONY: help demo test test-fast test-times lint types layers readme gate bench gpu peers peers-ace peers-assistants soak wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ demo: $(VENV)/.base ## 100 simulated users, 26 weeks, all arms; ends with a tabl
 	$(BIN)/skg-bench run experiment=assistant_growth profile=demo
 
 test: lint types layers ## all that CI runs: ruff, format, mypy, import-linter, pytest
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak and not gpu"
 
 # Of each room what simulates nothing and starts no command; a test holds the list against the rooms.
 FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/runfolder tests/skillbook \
@@ -40,10 +40,10 @@ FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/
   tests/tracker/test_trackers.py
 
 test-fast: $(VENV)/.dev ## two minutes, between edits: some tests of each room; no laws, runs, commands, experiments
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not soak" $(FAST)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not soak and not gpu" $(FAST)
 
 test-times: $(VENV)/.dev ## make test, then the 40 dearest modules and tests by CPU time, child processes included
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not soak" -p tests.times
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not soak and not gpu" -p tests.times
 
 lint: $(VENV)/.dev ## ruff, whether the code is formatted, and the figures of docs/architecture.md
 	$(BIN)/ruff check .
@@ -67,6 +67,10 @@ gate: $(VENV)/.dev ## did this change make the assistant worse? a fixed panel ag
 bench: $(VENV)/.dev ## the table of experiments/bench/speed
 	$(BIN)/skg-bench experiment speed
 
+gpu: $(VENV)/.dev ## where there is a GPU: the tests that need one, and its table into reports/
+	$(BIN)/python -m pytest -q -m gpu tests/reranker/test_mlp.py tests/experiments/bench/test_gpu.py
+	$(BIN)/skg-bench experiment speed/gpu --write reports
+
 # They bring thirty packages that nothing else here needs, so they get an environment of their own.
 peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vectors
 	$(BIN)/python -c 'from experiments.routing_quality.corpora import clinc150, read; read(clinc150())'
@@ -86,7 +90,7 @@ peers-ace: $(VENV)/.dev ## random batches through the published ace-framework an
 	  $$folder/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --ignore-requires-python \
 	    ace-framework==$$version python-toon==0.2.0 rank-bm25==0.2.2; \
 	done
-	$(BIN)/python -m pytest -q -m "soak or not soak" tests/skillbook/ace/test_published.py
+	$(BIN)/python -m pytest -q -m "not gpu" tests/skillbook/ace/test_published.py
 
 # mem0 asks for an older protobuf than constraints.txt has. LiteLLM pins what ours does not, and is asked over HTTP only.
 peers-assistants: $(VENV)/.dev ## LiteLLM, GPTCache and mem0 as assistants: two environments, 1.4 GB; their table into reports/

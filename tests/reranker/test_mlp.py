@@ -115,7 +115,7 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         replace(NET, device="cuda")
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.gpu
 def test_a_gpu_gives_the_same_bits() -> None:
     ratings = turns(np.random.default_rng(1), 4, 1200, F)
     here, accelerated = fitted(NET, ratings, 4), fitted(replace(NET, device="cuda"), ratings, 4)
