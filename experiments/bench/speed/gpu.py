@@ -15,6 +15,7 @@ import typer
 
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
+from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, snap
@@ -30,15 +31,19 @@ COMMAND = "make gpu"
 DIMENSIONS, FEATURES, PLACES, USERS = 384, 32, 5, 64
 
 
+def _drawn(rows: int, columns: int = 1) -> F64:
+    """Uniforms `[rows, columns]`."""
+    return draw(key(0, np.arange(rows))[:, None], 0, Purpose.SAMPLE, np.arange(columns)[None])
+
+
 def net(device: Device, size: int) -> Work:
     """Fits the nets of `USERS` to `size` rated turns; gives their weights."""
-    rng = np.random.default_rng(0)
     rated = TrainingRows(
-        row=rng.integers(0, USERS, size).astype(np.int32),
-        features=snap(rng.random((size, PLACES, FEATURES))),
+        row=(_drawn(size)[:, 0] * USERS).astype(np.int32),
+        features=snap(_drawn(size, PLACES * FEATURES).reshape(size, PLACES, FEATURES)),
         candidates=np.full(size, PLACES, np.int32),
-        place=rng.integers(0, PLACES, size).astype(np.int32),
-        label=rng.choice([0, 0.5, 1], size),
+        place=(_drawn(size, 2)[:, 1] * PLACES).astype(np.int32),
+        label=np.round(_drawn(size, 3)[:, 2] * 2) / 2,
         event=np.arange(size, dtype=np.uint64),
     )
     made = MLP(units=64, steps=10, rate=0.01, l2=1.0, window=size, seed=0, device=device)
@@ -60,8 +65,7 @@ def embedding(device: Device, size: int) -> Work:
 
 def search(device: Device, size: int) -> Work:
     """Finds the ten nearest of `size` examples for 100 messages at once; gives their products."""
-    rng = np.random.default_rng(0)
-    vectors = quantise(rng.normal(size=(size + 100, DIMENSIONS)))
+    vectors = quantise(_drawn(size + 100, DIMENSIONS) - 0.5)
     index = build_index(vectors[:size], np.arange(size, dtype=np.int32), "flat")
     index = index.on_gpu() if device == "cuda" else index
     return lambda: index.search(vectors[size:], 10)[1].astype(np.float64)
