@@ -94,9 +94,15 @@ def compared(name: str, other: Device, rounds: int, share: float) -> tuple[bool,
     """Does another device give the same? And the row of the table. `share` of the size is done."""
     make, size, allowed = WORK[name]
     size = max(int(size * share), 1)
-    (here, mine), (there, theirs) = (timed(make(device, size), rounds) for device in ("cpu", other))
+    (seconds, mine), (other_seconds, theirs) = (timed(make(device, size), rounds) for device in ("cpu", other))
     most = float(np.abs(mine - theirs).max())
-    cells = f"{size:,}", f"{1e3 * here:,.1f} ms", f"{1e3 * there:,.1f} ms", f"{here / there:.1f}x", f"{most:g}"
+    cells = (
+        f"{size:,}",
+        f"{1e3 * seconds:,.1f} ms",
+        f"{1e3 * other_seconds:,.1f} ms",
+        f"{seconds / other_seconds:.1f}x",
+        f"{most:g}",
+    )
     return most <= allowed, (name, *cells)
 
 
