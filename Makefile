@@ -12,7 +12,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-times lint types layers readme gate bench gpu peers peers-ace peers-assistants soak wheel clean
+.PHONY: help demo test test-fast test-times lint types layers readme gate bench gpu peers peers-ace peers-assistants soak wheel package audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,7 +115,26 @@ soak: $(VENV)/.dev ## the long tests: fifty kills with -9, thousands of files wi
 	$(BIN)/python -m pytest -m soak
 
 wheel: $(VENV)/.base ## build the wheel into dist/
+	rm -rf dist
 	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir dist .
+
+# In an environment that has nothing else, not even pip: what is listed is what a user of the wheel gets.
+PACKAGED := runs/package/empty/bin/python
+package: wheel ## try the wheel in an empty environment, and list its parts in dist/sbom.json (CycloneDX)
+	rm -rf runs/package
+	$(BIN)/python -m venv --without-pip runs/package/empty
+	$(BIN)/python -m pip --disable-pip-version-check --python $(PACKAGED) install --quiet --constraint constraints.txt dist/*.whl
+	$(BIN)/python -m pip --disable-pip-version-check --python $(PACKAGED) check
+	cd runs/package && unset PYTHONPATH && empty/bin/skg-bench run profile=smoke out=first && empty/bin/skg-bench report first
+	$(BIN)/python -m venv runs/package/tools
+	runs/package/tools/bin/python -m pip --disable-pip-version-check install --quiet cyclonedx-bom==7.5.0
+	runs/package/tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	  --output-file dist/sbom.json $(PACKAGED)
+
+audit: $(BIN)/python ## do versions in constraints.txt have known weaknesses? asks the package index
+	test -x runs/audit/bin/pip-audit || { $(BIN)/python -m venv runs/audit && \
+	  runs/audit/bin/python -m pip --disable-pip-version-check install --quiet pip-audit==2.10.1; }
+	runs/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --progress-spinner off $(AUDIT)
 
 clean: ## remove .venv and caches; runs/ stays
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -86,7 +86,8 @@ def test_ci_is_a_strict_executable_script_that_calls_make_test() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-fast", "test-times", "gate", "bench", "soak", "wheel", "clean"]
+    "target",
+    ["demo", "test", "test-fast", "test-times", "gate", "bench", "soak", "wheel", "package", "audit", "clean"],
 )
 def test_make_help_lists_every_target(target: str) -> None:
     done = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
