@@ -12,7 +12,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-times lint types layers readme gate bench gpu peers peers-ace peers-assistants soak wheel package audit clean
+.PHONY: help demo test test-fast test-times lint types layers readme gate docs bench gpu peers peers-ace peers-assistants soak wheel package audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ gate: $(VENV)/.dev ## did this change make the assistant worse? a fixed panel ag
 	rm -rf runs/gate
 	$(BIN)/skg-bench run experiment=gate profile=gate out=runs/gate
 	$(BIN)/skg-bench gate --baseline data/gate/baseline.json runs/gate
+
+docs: $(VENV)/.dev ## the site, without any network: build/docs/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo build/docs/index.html
 
 bench: $(VENV)/.dev ## the table of experiments/bench/speed
 	$(BIN)/skg-bench experiment speed
