@@ -192,7 +192,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write the page again. It can show other users, and the proof of other runs."""
+    """Write the page of a run again, or of runs side by side."""
     with plain_errors():
         from skg_bench.app.commands import report as command
 

@@ -240,9 +240,9 @@ def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
     _draw(compared, folders[0].parent / f"grid-{name}.svg", screen)
 
 
-def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -> None:
-    """Write pages again: the run's own, or one with these users to look into, who are named by their number or as a
-    replayed log names them; with what runs beside say about them.
+def report(paths: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -> None:
+    """Write the page of a run again: its own, or one with these users to look into, who are named by their number or as
+    a replayed log names them; with what runs beside say about them. Of several runs: one page, side by side.
 
     Raises UsageError.
     """
@@ -253,8 +253,10 @@ def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -
     from skg_bench.runfolder.run import Run
 
     _read_with_memory_of_the_system()
-    others = [Run(path) for path in beside]
-    for run in [Run(path) for path in runs]:
+    if len(paths) > 1 and (users or beside):
+        raise UsageError("--user and --beside go with one run; leave them out to see several runs side by side")
+    others, runs = [Run(path) for path in beside], [Run(path) for path in paths]
+    for run in runs:
         try:
             summary.read_summary(run)
             outdated = not run.finished  # turns may have been made since
@@ -262,7 +264,11 @@ def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -
             outdated = True
         if outdated:
             summary.write_summary(measured_run(run))
-        console().print(f"page: {page.write_page(run, numbered(run, users) or None, others)}", soft_wrap=True)
+    if len(runs) > 1:
+        file = page.write_side_by_side(runs)
+    else:
+        file = page.write_page(runs[0], numbered(runs[0], users) or None, others)
+    console().print(f"page: {file}", soft_wrap=True)
 
 
 def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:

@@ -31,6 +31,7 @@ EXAMPLES = {
     "report": (
         f"skg-bench report {RUN}",
         f"skg-bench report {RUN} --user 7 --beside runs/other",
+        "skg-bench report runs/one runs/two",
     ),
     "runs": (
         "skg-bench runs",

@@ -1,6 +1,7 @@
 """`report.html`: one page that needs nothing else, not even a network, to be read."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from skg_bench.core.temporary import replace_whole
@@ -24,3 +25,16 @@ def write_page(run: Run, users: Sequence[int] | None = None, beside: Sequence[Ru
     with manifest.accepting(run.path, run.manifest, name):
         replace_whole(run.path / name, page)
     return run.path / name
+
+
+def write_side_by_side(runs: Sequence[Run]) -> Path:
+    """Write a page of several runs, each with its figures, beside the first run's folder, and return where it is.
+
+    Raises UsageError for a run given twice, and for one without figures of this version; OSError.
+    """
+    from skg_bench.analysis.report.several_runs import runs_html
+
+    name = sha256("\n".join(str(run.path.resolve()) for run in runs).encode()).hexdigest()[:8]
+    file = runs[0].path.resolve().parent / f"side-by-side-{name}.html"
+    replace_whole(file, runs_html(runs).encode())
+    return file

@@ -37,7 +37,7 @@ from skg_bench.runfolder.run import Run
 
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 LEAST_TURNS = 60  # of a user in an arm other than the learner
-PAGE_SCRIPTS = ("figures.js", "tables.js", "export.js", "learner.js", "users.js")
+PAGE_SCRIPTS = ("figures.js", "pick.js", "tables.js", "export.js", "learner.js", "users.js")
 PAGE_PACKAGE = "skg_bench.analysis.report"
 
 
