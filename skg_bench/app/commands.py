@@ -2,8 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from skg_bench.analysis.counts.wording import least
 from skg_bench.app.compose import Composed, composer
+from skg_bench.app.hydra_trees import Config
 from skg_bench.app.overrides import parse, sweep_cells
 from skg_bench.app.progress import console, plural, progress_bars, run_headline, working
 from skg_bench.core.errors import UsageError, nearest
@@ -52,7 +54,17 @@ def _composed(texts: Sequence[str], screen: Console) -> Composed:
     for names, concerned in unconcerned.items():
         does = "does" if len(concerned) == 1 else "do"
         screen.print(f"  {', '.join(concerned)} {does} not concern {', '.join(names)}: no such parameter there")
+    if asking := [name for name, arm in composed.arms.items() if _asks_for_nothing(arm)]:
+        why = "policy=never uses no skill, yet users are asked to name some, at a price; add curator=none"
+        screen.print(f"  {', '.join(asking)}: {why}")
     return composed
+
+
+def _asks_for_nothing(arm: Config) -> bool:
+    """Does an arm capture by asking its users, and never use what it captured?"""
+    policy, curator = arm.get("policy"), arm.get("curator")
+    targets = [str(each.get("_target_")) if isinstance(each, Mapping) else "" for each in (policy, curator)]
+    return targets == ["skg_bench.policy.never.Never", "skg_bench.curator.skg.SKG"]
 
 
 @contextmanager
@@ -231,13 +243,24 @@ def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
 
     folders = [job.out for job in jobs]
     try:
-        compared = api.compare(*folders)
+        compared = _without_repeats(api.compare(*folders))
     except UsageError as error:
         screen.print(f"no table of all runs: {error}", soft_wrap=True)
         return
     _show(compared, screen, _metrics(compared, ()))
     name = sha256(" ".join(sorted(job.identity for job in jobs)).encode()).hexdigest()[:8]
     _draw(compared, folders[0].parent / f"grid-{name}.svg", screen)
+
+
+def _without_repeats(compared: "Comparison") -> "Comparison":
+    """A comparison without the reference arm of other runs, where it did the same there: it is listed once."""
+    name = compared.reference.rpartition(":")[2]
+    same = {row.arm for row in compared.rows if row.difference.verdict == "identical"}
+    again = sorted(arm for arm in same if arm.rpartition(":")[2] == name)
+    rows = tuple(row for row in compared.rows if row.arm not in again)
+    flips = tuple(each for each in compared.flips if each.arm not in again)
+    gaps = (f"the same as the reference on every turn, and not listed: {', '.join(again)}",) if again else ()
+    return replace(compared, rows=rows, flips=flips, gaps=(*compared.gaps, *gaps))
 
 
 def report(paths: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -> None:

@@ -213,7 +213,17 @@ def test_a_sweep_ends_in_one_table_and_one_figure(elsewhere: Path, tiny: tuple[s
     (figure,) = Path("runs").glob("grid-*.svg")
     assert f"figure: {figure}" in rest
     drawn = figure.read_text("utf-8")
-    assert all(arm in drawn for arm in ("refit_every=20:skg", "refit_every=50:skg", "refit_every=50:never"))
+    assert all(arm in drawn for arm in ("refit_every=20:skg", "refit_every=50:skg"))
+    assert "refit_every=50:never" not in drawn  # the reference did the same there: it is listed once
+    assert rest.count("refit_every=50:never") == 1
+    assert "on every turn, and not listed: refit_every=50:never" in rest
+
+
+def test_an_arm_that_asks_for_skills_and_uses_none_is_named_before_it_runs(elsewhere: Path) -> None:
+    code, out, _ = call("run", "policy=never", "+arms.quiet=[curator=none]", "--dry-run")
+    assert code == 0
+    assert "  skg: policy=never uses no skill, yet users are asked" in out
+    assert "uses no skill" not in call("run", "+arms.quiet=[policy=never,curator=none]", "--dry-run")[1]
 
 
 def test_cells_that_meet_other_events_end_without_a_table(elsewhere: Path, tiny: tuple[str, ...]) -> None:

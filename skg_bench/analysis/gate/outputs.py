@@ -14,6 +14,7 @@ from skg_bench.analysis.gate.verdict_turns import HarmedTurns
 
 GATE_HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
 STATE_WORDS: Mapping[GateState, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}
+LONGEST_NOTICE = 600  # characters of an annotation
 ANNOTATION_LEVELS: Mapping[GateState, str] = {"pass": "notice", "inconclusive": "warning", "fail": "error"}
 _DIGESTS = 6  # named
 _COMMANDS = re.compile(r":(?=:)|##(?=[\w.]*\[)")  # of GitHub's runner, which looks for them in whatever a step prints
@@ -215,8 +216,16 @@ def annotations(outcome: GateOutcome) -> list[str]:
                 level = "warning" if judgement.state == "pass" else ANNOTATION_LEVELS[judgement.state]
                 commands.append(_command(level, f"{row[0]}: {row[-1]}", "; ".join((text, *judgement.why))))
     if outcome.state != "pass" and (lines := explained(outcome)):
-        commands.append(_command("notice", "what became worse", "\n".join(lines)))
+        commands.append(_command("notice", "what became worse", _brief(lines)))
     return commands or [_command("notice", "gate", gate_headline(outcome))]
+
+
+def _brief(lines: Sequence[str]) -> str:
+    """The first lines, as many as a reader of a pull request's list of files takes in; the summary has all."""
+    whole = "\n".join(lines)
+    if len(whole) <= LONGEST_NOTICE:
+        return whole
+    return f"{whole[:LONGEST_NOTICE].rsplit(' ', 1)[0]} ... (the rest is in the summary)"
 
 
 def _command(level: str, title: str, text: str) -> str:

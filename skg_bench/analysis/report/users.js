@@ -10,8 +10,8 @@
   const RATINGS = ["ok", "partial", "miss"];
   const TAG_RATINGS = [...RATINGS, ...RATINGS.map((rating) => `${rating} taken back`)];
   const OFFERS = ["accepted", "named badly", "declined"];
-  const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["skill", "not known"], x: ["LLM", "not known"],
-    S: ["skill", "same text as the log"], O: ["skill", "another text than the log"] };
+  const OUTCOMES = { H: ["memory", "right"], h: ["memory", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["memory", "not known"], x: ["LLM", "not known"],
+    S: ["memory", "same text as the log"], O: ["memory", "another text than the log"] };
   const [FINE, WRONG, SHADE] = settings.judged ? ["right", "wrong", "right"] : ["not for another intent", "for another intent", "unknown"];
   const loaded = new Map(); // users by arm and id, unpacked when first needed
   let chosen = settings.learner; // the arm whose users are shown
@@ -38,7 +38,7 @@
   // where the domain has words of its own for a turn, another script says what it is
   const outcome = settings.outcome ? outcomeView({ settings, el, word, permille, span, part, address }) : null;
   const FILTERS = outcome?.filters ?? [
-    ["hit", "Answered by a skill", (p, i) => p.hit[i] === 1],
+    ["hit", "Answered from memory", (p, i) => p.hit[i] === 1],
     ["llm", "Answered by the LLM", (p, i) => p.hit[i] === 0],
     ["wrong", settings.judged ? "Wrong (truth)" : "Given to another intent", (p, i) => p.correct[i] === 0],
     ...(settings.judged ? [] : [
@@ -277,8 +277,8 @@
       ...(some < user.n ? [others(`Shown are the first and the last turns, ${number(some)} of ${number(user.n)}. All of them: `, id)] : []),
       ...(outcome?.begun(user) ?? []),
       strip(user),
-      outcome ? key(...outcome.stack) : settings.judged ? key(["hit right", "skill, right"], ["hit wrong", "skill, wrong"], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
-        : key(["hit unknown", "skill, not known whether right"], ["hit wrong", "skill, wrong: another intent"], ["llm unknown", "LLM, as in the log or not known"])] });
+      outcome ? key(...outcome.stack) : settings.judged ? key(["hit right", "memory, right"], ["hit wrong", "memory, wrong"], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
+        : key(["hit unknown", "memory, not known whether right"], ["hit wrong", "memory, wrong: another intent"], ["llm unknown", "LLM, as in the log or not known"])] });
   }
 
   // ------------------------------------------------------------------------------------ addresses
@@ -297,7 +297,7 @@
       show(`${outcome.differently} under ${arm} and ${against}`, "", everyone((p, i) => outcome.differ(p, arm, against, i)), { filters, notes: [note] });
       return;
     }
-    const did = settings.judged ? "HL" : "HhXSO", what = settings.judged ? "Right" : "Answered by a skill";
+    const did = settings.judged ? "HL" : "HhXSO", what = settings.judged ? "Right" : "Answered from memory";
     const good = (p, name, i) => did.includes(p.arms[name]?.[i]), known = (p, name, i) => (p.arms[name]?.[i] ?? ".") !== ".";
     const differ = (p, i) => known(p, arm, i) && known(p, against, i) && good(p, arm, i) !== good(p, against, i);
     const filters = [arm, against].map((name, n) => [`flip-${n}`, `${what} in ${name} only`, (p, i) => good(p, name, i)]);

@@ -110,6 +110,15 @@ def test_annotations_are_workflow_commands_of_one_line_each() -> None:
     assert outputs.annotations(outcome(SAME)) == ["::notice title=gate::Gate passed: arm skg of runs/x"]
 
 
+def test_an_annotation_is_cut_where_a_summary_has_the_rest() -> None:
+    turn = replace(TURN, message="word " * 500)
+    one = replace(outcome(FAILED), flips=replace(FLIPS, users=(replace(FLIPS.users[0], turns=(turn,) * 3),)))
+    line = outputs.annotations(one)[-1]
+    assert len(line) < 700
+    assert line.endswith("(the rest is in the summary)")
+    assert "became worse" in line
+
+
 @pytest.mark.parametrize(
     "said", ["##[error]x", "a ##[group]", "##vso[task.complete]", "::add-mask::x", ":::::", "x::y"]
 )

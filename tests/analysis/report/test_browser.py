@@ -218,3 +218,13 @@ def test_the_page_needs_no_script_to_show_its_findings(visit: Visit, page_path: 
     assert page.locator("h1").is_visible()
     assert page.locator(".figures svg.chart .arm:not(.off) .line").count() > 20
     assert page.locator("[data-table=against-utility]").is_visible()
+
+
+def test_on_a_phone_the_verdict_on_each_arm_is_on_the_screen(visit: Visit, page_path: Path) -> None:
+    page = visit(page_path, viewport={"width": 390, "height": 800})
+    tags = page.locator("[data-table=against-utility] .tag")
+    assert tags.count() > 0
+    for tag in tags.all():
+        box = tag.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 390
