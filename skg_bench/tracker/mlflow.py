@@ -38,6 +38,8 @@ _VERDICT = "skg_bench.verdict"
 _NOTE = "mlflow.note.content"
 _ALL_ARMS = "*"  # what curves.csv calls curves that belong to the events
 _METRICS, _PARAMS = 1000, 100  # MLflow takes no more in a batch
+MOST_METRICS = 40  # of an arm: more and nobody finds one; the rest is in the table and in curves.csv
+_TABLE = "comparison.json"
 _DIGEST = 36  # characters of a hash
 _PAGE = "report.html"  # shows messages
 _FILES = (_PAGE, "curves.svg", "curves.csv", "summary.json", "manifest.json", "timings.json")
@@ -127,6 +129,7 @@ class MLflow:
             _tell(client, mlflow_run.info.run_id, run, verdicts, arm)
             if arm == _ALL_ARMS:
                 self._attach(client, mlflow_run.info.run_id, run, uri)
+                _log_table(client, mlflow_run.info.run_id, _comparison(summary))
             client.set_terminated(mlflow_run.info.run_id)
             progress(number, total)
         look = f"; look: mlflow ui --backend-store-uri {uri}" if uri.startswith(_LOCAL) else ""
@@ -230,6 +233,12 @@ def _log(client: "MlflowClient", run_id: str, metrics: Metrics, params: Mapping[
         client.log_batch(run_id, metrics=points)
 
 
+def _log_table(client: "MlflowClient", run_id: str, table: Mapping[str, object]) -> None:
+    """Write a table that MLflow's page shows; its own `log_table` adds rows to one that is there."""
+    client.log_dict(run_id, dict(table), _TABLE)
+    client.set_tag(run_id, "mlflow.loggedArtifacts", json.dumps([{"path": _TABLE, "type": "table"}]))
+
+
 def _cut(items: list[T], size: int) -> Iterator[list[T]]:
     return (items[i : i + size] for i in range(0, len(items), size))
 
@@ -273,31 +282,44 @@ def _tell(client: "MlflowClient", run_id: str, run: Run, verdicts: Mapping[str, 
 
 
 def _metrics(run: Run, summary: Content) -> dict[str, Metrics]:
-    """Arm -> metrics: of the whole run, against the reference arm, the learning effect, and the weekly curves. Those of
-    the run of all arms are differences in utility, to sort runs by, and ceilings.
+    """Arm -> metrics, the first MOST_METRICS names: of the whole run, utility against the reference arm, what learning
+    is worth, and weekly curves. Those of the run of all arms are differences in utility, to sort runs by, and ceilings.
     """
     metrics: dict[str, Metrics] = {arm: {} for arm in (*run.arms, _ALL_ARMS)}
+    names: dict[str, set[str]] = {}
 
     def add(arm: str, name: str, value: float | str | None, week: int = 0) -> None:
         if value not in (None, "") and isfinite(number := float(value)):
-            metrics.setdefault(arm, {})[legal(name), week] = number
+            known = names.setdefault(arm, set())
+            if (shown := legal(name)) in known or len(known) < MOST_METRICS or arm == _ALL_ARMS:
+                known.add(shown)
+                metrics.setdefault(arm, {})[shown, week] = number
 
-    for arm, figures in summary["arms"].items():
-        for metric, figure in figures.items():
-            add(arm, metric, figure["mean"])
     effects = {arm: effect["metrics"] for arm, effect in summary["effects"].items()}
     for group, tables in (("difference", summary["differences"]), ("learning_effect", effects)):
         for arm, figures in tables.items():
-            for metric, figure in figures.items():
-                for suffix, part in (("", "mean"), ("_low", "low_new"), ("_high", "high_new")):
-                    add(arm, f"{group}{suffix}/{metric}", figure[part])
+            for suffix, part in (("", "mean"), ("_low", "low_new"), ("_high", "high_new")):
+                add(arm, f"{group}{suffix}/utility", figures.get("utility", {}).get(part))
+    for arm, figures in summary["arms"].items():
+        for metric, figure in figures.items():
+            add(arm, metric, figure["mean"])
     metrics[_ALL_ARMS] = _to_sort_by(metrics)
     for k, figure in summary["ceiling"].items():
         add(_ALL_ARMS, f"ceiling_{k}", figure["mean"])
     for row in csv.DictReader(StringIO(text_of(run.path / "curves.csv"))):
-        for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
-            add(row["arm"], f"curves{suffix}/{row['metric']}", row[part], int(row["period"]))
+        add(row["arm"], f"curves/{row['metric']}", row["mean"], int(row["period"]))
     return metrics
+
+
+def _comparison(summary: Content) -> dict[str, object]:
+    """Differences of all arms in all metrics, as a table of MLflow."""
+    rows = [
+        [arm, metric, *(figure[part] for part in ("mean", "low_new", "high_new", "p_holm", "verdict"))]
+        for arm, figures in summary["differences"].items()
+        for metric, figure in figures.items()
+        if figure["verdict"] != "not measured"
+    ]
+    return {"columns": ["arm", "metric", "difference", "low", "high", "p", "verdict"], "data": rows}
 
 
 def _to_sort_by(metrics: Mapping[str, Metrics]) -> Metrics:

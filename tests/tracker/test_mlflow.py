@@ -99,17 +99,43 @@ def test_arms_are_nested_under_one_parent_that_says_what_was_asked(logged: Run) 
     assert read.parent.info.run_name == f"first-{logged.manifest['identity'][:8]}"
 
 
-def test_every_point_of_every_curve_is_there_with_its_band(logged: Run) -> None:
+def test_curves_are_whole_and_an_arm_has_at_most_forty_metrics(logged: Run) -> None:
     read, curves = Read(logged), dict[tuple[str, str], list[tuple[int, float]]]()
     with (logged.path / "curves.csv").open(newline="") as file:
         for row in csv.DictReader(file):
-            for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
-                point = [(int(row["period"]), float(row[part]))] if row[part] else []
-                curves.setdefault((row["arm"], f"curves{suffix}/{row['metric']}"), []).extend(point)
-    assert ("*", "curves/ceiling_1") in curves
-    assert ("skg", "curves_low/hit_rate") in curves
-    for (arm, metric), points in curves.items():
-        assert read.history(arm, metric) == points, (arm, metric)
+            point = [(int(row["period"]), float(row["mean"]))] if row["mean"] else []
+            curves.setdefault((row["arm"], f"curves/{row['metric']}"), []).extend(point)
+    for arm in logged.arms:
+        names = set(read.of[arm].data.metrics)
+        assert {"utility", "hit_rate", "curves/utility", "curves/hit_rate"} <= names
+        assert len(names) <= 40
+    shown = [(arm, name) for arm, name in curves if arm == "*" or name in read.of[arm].data.metrics]
+    assert ("*", "curves/ceiling_1") in shown
+    for arm, metric in shown:
+        assert read.history(arm, metric) == curves[arm, metric], (arm, metric)
+
+
+def test_the_comparison_is_a_table_once_however_often_it_is_delivered(again: Run) -> None:
+    from mlflow import MlflowClient
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MlflowClient, "set_terminated", interrupted)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                LOCAL.deliver(again, lambda n, total: None)
+    assert run_trackers.deliver(LOCAL, again)[1]
+    parent = Read(again).client.search_runs(
+        ["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}' and tags.`skg_bench.arm` = '*'"
+    )[0]
+    assert json.loads(parent.data.tags["mlflow.loggedArtifacts"]) == [{"path": "comparison.json", "type": "table"}]
+    text = (Path(parent.info.artifact_uri.removeprefix("file://")) / "comparison.json").read_text("utf-8")
+    table = [dict(zip(json.loads(text)["columns"], row, strict=True)) for row in json.loads(text)["data"]]
+    differences = json.loads((again.path / "summary.json").read_text("utf-8"))["differences"]["skg"]
+    known = {name: gap for name, gap in differences.items() if gap["verdict"] != "not measured"}
+    assert [(row["arm"], row["metric"], row["verdict"]) for row in table] == [
+        ("skg", name, gap["verdict"]) for name, gap in known.items()
+    ]
+    assert table[0]["difference"] == known["utility"]["mean"]
 
 
 def test_figures_of_the_whole_run_are_metrics_with_intervals_for_differences(logged: Run) -> None:
@@ -281,7 +307,8 @@ def test_numbers_of_a_delivery_that_was_cut_off_are_not_there_twice(again: Run) 
 
 
 def test_names_that_mlflow_refuses_are_made_legal_and_what_is_no_number_is_left_out(again: Run) -> None:
-    with (again.path / "curves.csv").open("a") as file:
+    with (again.path / "curves.csv").open("w") as file:  # no others, so that these are among the first forty
+        file.write("arm,period,metric,n,mean,low,high\n")
         file.write("skg,1,recall@5,6,0.5,-inf,inf\nskg,2,recall@5,6,nan,,\nskg,1,größe (%),6,1.0,1.0,1.0\n")
     line, complete = run_trackers.deliver(LOCAL, again)
     assert complete, line
@@ -290,7 +317,7 @@ def test_names_that_mlflow_refuses_are_made_legal_and_what_is_no_number_is_left_
         ["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}' and tags.`skg_bench.arm` = 'skg'"
     )
     metrics = {key: value for key, value in records[0].data.metrics.items() if "recall" in key or "gr" in key}
-    assert metrics == {"curves/recall_at_5": 0.5, **{f"curves{part}/größe ___": 1.0 for part in ("", "_low", "_high")}}
+    assert metrics == {"curves/recall_at_5": 0.5, "curves/größe ___": 1.0}
     assert legal("a.b-c_d: e/f") == "a.b-c_d: e/f"
 
 
