@@ -11,6 +11,7 @@ import struct
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -130,9 +131,11 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
 def apart(pieces: Sequence[Piece], arms: Sequence[str]) -> list[Piece]:
     """The pieces with all of these arms; of two with a user in common the first."""
     chosen: list[Piece] = []
+    taken = np.zeros(1 + max((int(piece.users.max(initial=-1)) for piece in pieces), default=-1), np.bool_)
     for piece in pieces:
-        if set(arms) <= set(piece.arms) and not any(np.isin(piece.users, other.users).any() for other in chosen):
+        if set(arms) <= set(piece.arms) and not taken[piece.users].any():
             chosen.append(piece)
+            taken[piece.users] = True
     return chosen
 
 
@@ -181,9 +184,9 @@ def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: 
 
 def tidy(folder: Path, run: str) -> None:
     """Delete the pieces of which every shard is there, whole."""
+    fault = cache(partial(shards.fault, folder, run))  # which reads all of a shard, and many pieces have a part of it
     for piece in pieces_of_runs(folder, run):
-        numbers = np.unique(piece.users // shards.SHARD_USERS).tolist()
-        if not any(shards.fault(folder, run, arm, shard) for arm in piece.arms for shard in numbers):
+        if not any(fault(arm, shard) for arm in piece.arms for shard in _shards_of(piece.users).tolist()):
             piece.file.unlink(missing_ok=True)
 
 
