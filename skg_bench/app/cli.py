@@ -60,10 +60,7 @@ def run(
     ] = None,
     multirun: Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination of key=a,b,c.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; run nothing.")] = False,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Run nothing; verify every file of finished runs, named by overrides or folder."),
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Verify every file of finished runs; run nothing.")] = False,
 ) -> None:
     """Simulate users under every arm; write tables and a page. Exit code of --check: 0 as written, 1 changed."""
     with plain_errors():
@@ -210,6 +207,19 @@ def runs(
         from skg_bench.app.run_list import show_runs
 
         show_runs(folder, order, text)
+
+
+@app.command(epilog=examples.epilog("skills"))
+def skills(
+    run: Annotated[Path, typer.Argument(help="A run directory.")],
+    arm: Annotated[str | None, typer.Option(help="Default: the arm that learns.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A CSV file for all skills.")] = None,
+) -> None:
+    """Show what each skill was worth to its user, worst first."""
+    with plain_errors():
+        from skg_bench.app.skill_lift import show_skills
+
+        show_skills(run, arm, out)
 
 
 @app.command(epilog=examples.epilog("init"))

@@ -37,6 +37,10 @@ EXAMPLES = {
         "skg-bench runs",
         "skg-bench runs cells --sort difference --only worse",
     ),
+    "skills": (
+        f"skg-bench skills {RUN}",
+        f"skg-bench skills {RUN} --arm skg --out skills.csv",
+    ),
     "init": (
         "skg-bench init assistant mine",
         "skg-bench init gate mygate",

@@ -27,6 +27,7 @@ COMMANDS = (
     "probe assistant=python assistant.target=json.JSONDecoder",
     "list",
     "init log fresh",
+    "skills runs/none",
     "runs .",
     "claims",
     "experiment grid --help",

@@ -1,0 +1,1 @@
+"""Worth of each skill, from the logs of a run."""

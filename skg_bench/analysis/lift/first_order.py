@@ -1,0 +1,183 @@
+"""First-order lift of skills: what users had of each turn at which one was served, beyond the model alone.
+
+The arm `never` meets the same events with the same draws, so that the difference at a turn is that of the serving. The
+lifts of an arm's skills and the rest (turns without a skill, which can differ by an offer) add up to its whole
+difference from `never`. What a skill kept others from being captured is no part of its lift.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.analysis.counts.columns import column, seconds
+from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.outcomes import worth_of
+from skg_bench.analysis.statistics.intervals import Cells, Estimate, estimates
+from skg_bench.core.calendar import EPOCH, WEEK
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64
+from skg_bench.runfolder.run import Run
+
+_UNNAMED = "unnamed"  # name of skills that nobody named
+
+
+@dataclass(frozen=True)
+class Lifts:
+    """All skills of an arm, S of them, by user and id; amounts of utility, summed over turns."""
+
+    users: I32  # [n] ids of all users
+    turns: I64  # [n, 2] turns of each, in the first and the second half of the weeks
+    user: I32  # [S] row of the user
+    skill: I32  # [S] id in the user's book
+    born: I64  # [S] turn of the user at which it was added
+    name: list[str]  # [S] what it says
+    served: I64  # [S, 2] turns at which it was served, in each half
+    right: I64  # [S] of them answered rightly
+    lift: F64  # [S, 2] in each half
+    rest: float  # of turns without a skill
+    ratings: I64  # [S, 2] ratings known by the middle of the weeks: ok, and all
+
+    @property
+    def total(self) -> F64:
+        """Lift of each skill `[S]`."""
+        total: F64 = self.lift.sum(axis=1)
+        return total
+
+    @property
+    def whole(self) -> float:
+        """Difference of the arm from `never`, over all turns."""
+        return float(self.total.sum() + self.rest)
+
+    def per_turn(self, amounts: F64, half: int) -> Estimate:
+        """Mean over users of amounts `[S]` of their skills, per turn of theirs in a half."""
+        cells = Cells(np.arange(len(self.users)), np.zeros(len(self.users), np.int64), len(self.users), 1)
+        by_user = np.bincount(self.user, amounts, len(self.users)).astype(np.float64)
+        (found,) = estimates(cells, [self.turns[:, half].astype(np.float64)], [[by_user]])
+        return found
+
+    def share_that_hurts(self) -> Estimate:
+        """Mean over users of the share of their served skills whose lift is below 0."""
+        cells = Cells(np.arange(len(self.users)), np.zeros(len(self.users), np.int64), len(self.users), 1)
+        served = self.served.sum(axis=1) > 0
+        hurts, known = (
+            np.bincount(self.user[mask], minlength=len(self.users)).astype(np.float64)
+            for mask in (served & (self.total < 0), served)
+        )
+        (found,) = estimates(cells, [known], [[hurts]])
+        return found
+
+
+def first_order(run: Run, arm: str, never: str) -> Lifts:
+    """Lifts of the skills of an arm.
+
+    Raises UsageError for arms that did not meet the same events, and where nobody knows what was right.
+    """
+    prices, more = Utility.of(run.config), run.turns(arm, ["skill", "time", "answer_correct"])
+    if more["answer_correct"].null_count:
+        raise UsageError(
+            f"{run.path}: nobody knows which answers of arm {arm!r} were right, so the worth of its skills is not "
+            "known; `skg-bench report` shows bounds"
+        )
+    mine, alone = worth_of(run, arm, prices), worth_of(run, never, prices)
+    if not mine.select(["user", "turn"]).equals(alone.select(["user", "turn"])):
+        raise UsageError(f"{run.path}: arms {arm!r} and {never!r} have other turns; finish it with `skg-bench run`")
+    gain: F64 = column(mine, "utility") - column(alone, "utility")
+    users, row = np.unique(column(more, "user"), return_inverse=True)
+    late = ((seconds(more, "time") - EPOCH) // WEEK >= (int(run.manifest["weeks"]) + 1) // 2).astype(np.int64)
+    added = _added(run, arm)
+    skill = column(more, "skill")
+    places = _places(added, users, row, skill)
+    n, kept = len(added), places >= 0
+
+    def by_half(weights: F64 | None) -> F64:
+        flat = places[kept] * 2 + late[kept]
+        counts = np.bincount(flat, None if weights is None else weights[kept], 2 * n)
+        return counts.reshape(n, 2).astype(np.float64)
+
+    right = more["answer_correct"].to_numpy()
+    return Lifts(
+        users=users.astype(np.int32),
+        turns=np.bincount(row * 2 + late, minlength=2 * len(users)).reshape(-1, 2),
+        user=np.searchsorted(users, column(added, "user")).astype(np.int32),
+        skill=column(added, "skill"),
+        born=column(added, "turn").astype(np.int64),
+        name=_names(added),
+        served=by_half(None).astype(np.int64),
+        right=np.bincount(places[kept], right[kept], n).astype(np.int64),
+        lift=by_half(gain),
+        rest=float(gain[~kept].sum()),
+        ratings=_ratings(run, arm, added, users),
+    )
+
+
+def _added(run: Run, arm: str) -> pa.Table:
+    """A row for each skill, by user and id."""
+    updates = run.updates(arm, ["user", "turn", "op", "skill", "name", "message"])
+    added = updates.filter(pa.compute.equal(updates["op"].cast(pa.string()), "ADD"))
+    return added.sort_by([("user", "ascending"), ("skill", "ascending")])
+
+
+def _names(added: pa.Table) -> list[str]:
+    """What each skill is called, or the message that it was made from."""
+    pairs = zip(*(added[column].cast(pa.string()).to_pylist() for column in ("name", "message")), strict=True)
+    return [message or "" if name in (None, _UNNAMED) else name for name, message in pairs]
+
+
+def _places(added: pa.Table, users: I32, row: I64, skill: I32) -> I64:
+    """Row of `added` for the skill of each turn, -1: none was served."""
+    width = int(max(skill.max(initial=0), column(added, "skill").max(initial=0))) + 1
+    known = np.searchsorted(users, column(added, "user")) * width + column(added, "skill")
+    wanted = row * width + np.maximum(skill, 0)
+    at = np.searchsorted(known, wanted)
+    at = np.minimum(at, max(len(known) - 1, 0))
+    found = (skill >= 0) & (len(known) > 0)
+    if found.any() and not (known[at[found]] == wanted[found]).all():
+        raise UsageError("a skill was served that was never added: a book that began with seeds has no lift by skill")
+    return np.where(found, at, -1)
+
+
+def _ratings(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
+    """Ratings `[S, 2]` of what skills answered, known by the middle of the weeks: ok, and all."""
+    said = run.feedback(arm, ["user", "skill", "kind", "value", "known_at"])
+    rated = said.filter(pa.compute.equal(said["kind"].cast(pa.string()), "rating"))
+    middle = (int(run.manifest["weeks"]) + 1) // 2
+    early = ((seconds(rated, "known_at") - EPOCH) // WEEK < middle) & (column(rated, "skill") >= 0)
+    rated = rated.filter(pa.array(early))
+    places = _places(added, users, np.searchsorted(users, column(rated, "user")), column(rated, "skill"))
+    ok = pa.compute.equal(rated["value"].cast(pa.string()), "ok").to_numpy()
+    n = len(added)
+    return np.stack([np.bincount(places, ok, n), np.bincount(places, minlength=n)], axis=1).astype(np.int64)
+
+
+# ---------------------------------------------------------------------------------------------------- removing
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Utility per turn in the second half of the weeks, had some skills been removed in the middle."""
+
+    skills: int
+    by_lift: Estimate
+    by_ratings: Estimate  # as many of each user, those with the lowest share of ok ratings
+    by_coin: Estimate  # as many of each user: the mean over all choices
+
+
+def removal(lifts: Lifts) -> Removal:
+    """Worth of removing the skills whose lift was below 0 in the first half, by their lift in the second.
+
+    The share of ok is that of Laplace, (ok + 1) / (all + 2); of equal ones the oldest goes.
+    """
+    candidates = lifts.served[:, 0] > 0
+    worst = candidates & (lifts.lift[:, 0] < 0)
+    share = (lifts.ratings[:, 0] + 1) / (lifts.ratings[:, 1] + 2)
+    order = np.lexsort((lifts.born, share, ~candidates, lifts.user))
+    many = np.bincount(lifts.user[worst], minlength=len(lifts.users))
+    first = np.searchsorted(lifts.user, np.arange(len(lifts.users)))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    lowest = rank - first[lifts.user] < many[lifts.user]
+    among = np.bincount(lifts.user[candidates], minlength=len(lifts.users))
+    chance = np.where(candidates, many[lifts.user] / np.maximum(among[lifts.user], 1), 0.0)
+    chosen = (worst.astype(np.float64), lowest.astype(np.float64), chance)
+    return Removal(int(worst.sum()), *(lifts.per_turn(-part * lifts.lift[:, 1], 1) for part in chosen))

@@ -1,0 +1,130 @@
+"""First-order lift: it adds up, holds against runs without a skill, and tells a good skill from a harmful one."""
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skg_bench
+from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.outcomes import worth_of
+from skg_bench.analysis.lift.first_order import Lifts, first_order, removal
+from skg_bench.core.errors import UsageError
+from skg_bench.runfolder.run import Run
+from tests.app.test_cli import call, refused
+
+NEVER = ["policy=never", "curator=none"]
+WORLD = ["users=6", "weeks=4", "seed=3", "reference=never"]
+KTH = (2, 5, 9)  # skills of each user that a run is made without
+
+
+def arms(**table: list[str]) -> str:
+    return f"arms={json.dumps(table)}"
+
+
+@pytest.fixture(scope="module")
+def base(once: Callable[..., Path]) -> Run:
+    table = {f"without_{k}": ["curator=without", "curator.curator=everything", f"curator.skill={k}"] for k in KTH}
+    table |= {"never": NEVER, "everything": ["curator=everything"], "skg": [], "prompted": ["serving=prompted"]}
+    return Run(once("lift", lambda folder: skg_bench.run([*WORLD, arms(**table), f"out={folder}"], progress=False)))
+
+
+@pytest.mark.parametrize("arm", ["everything", "skg", "prompted"])
+def test_lifts_and_the_rest_add_up_to_the_whole_difference(base: Run, arm: str) -> None:
+    lifts, prices = first_order(base, arm, "never"), Utility.of(base.config)
+    mine, alone = (worth_of(base, each, prices)["utility"].to_numpy().sum() for each in (arm, "never"))
+    assert lifts.whole == pytest.approx(mine - alone, abs=1e-9)
+    assert (lifts.rest == 0) == (arm == "everything")  # who asks nobody differs at hits alone
+    hits = ~base.turns(arm, ["fallback_to_llm"])["fallback_to_llm"].to_numpy()
+    assert lifts.served.sum() == hits.sum() > 10
+    assert lifts.turns.sum() == len(hits)
+    assert (lifts.total[lifts.served.sum(axis=1) == 0] == 0).all()
+
+
+def test_it_is_near_what_a_run_without_the_skill_shows(base: Run) -> None:
+    """The same where nothing else was captured in its place: 14 of these 18 skills."""
+    lifts, prices = first_order(base, "everything", "never"), Utility.of(base.config)
+    whole = worth_of(base, "everything", prices)
+    exact, near = list[float](), list[float]()
+    for k in KTH:
+        without = worth_of(base, f"without_{k}", prices)
+        gap = whole["utility"].to_numpy() - without["utility"].to_numpy()
+        by_user = np.bincount(whole["user"].to_numpy(), gap)
+        for row, user in enumerate(lifts.users.tolist()):
+            at = np.flatnonzero((lifts.user == row) & (lifts.skill == k))
+            exact.append(by_user[user])
+            near.append(float(lifts.total[at].sum()))
+    same = np.isclose(exact, near, atol=1e-9)
+    assert 0.6 < same.mean() < 1
+    assert np.count_nonzero(np.array(exact)[same]) > 0
+
+
+def made(early: list[float], late: list[float], ok: list[int], user: list[int]) -> Lifts:
+    """Skills with these lifts in both halves, of two users with 10 turns in each half."""
+    n = len(early)
+    return Lifts(
+        users=np.arange(2, dtype=np.int32), turns=np.full((2, 2), 10), user=np.array(user, np.int32),
+        skill=np.arange(n, dtype=np.int32), born=np.arange(n), name=["x"] * n, served=np.ones((n, 2), np.int64),
+        right=np.zeros(n, np.int64), lift=np.array([early, late]).T, rest=0.0,
+        ratings=np.stack([np.array(ok), np.full(n, 2)], axis=1),
+    )  # fmt: skip
+
+
+def test_removing_is_scored_on_weeks_that_chose_nothing() -> None:
+    lifts = made([-3, 1, -2, 4], [-5, 2, 6, -1], [2, 0, 0, 2], [0, 0, 1, 1])
+    gone = removal(lifts)
+    assert gone.skills == 2
+    assert gone.by_lift.mean == pytest.approx((5 / 10 - 6 / 10) / 2)  # of user 1 the good one went, as it had hurt
+    assert gone.by_ratings.mean == pytest.approx((-2 / 10 - 6 / 10) / 2)
+    assert gone.by_coin.mean == pytest.approx(((5 - 2) / 2 / 10 + (-6 + 1) / 2 / 10) / 2)
+    never_served = replace(lifts, served=np.array([[0, 1]] * 4))
+    assert removal(never_served).skills == 0
+    assert lifts.share_that_hurts().mean == pytest.approx(0.25)
+
+
+def test_a_harmful_skill_is_the_worst_and_a_good_one_the_best(base: Run) -> None:
+    lifts = first_order(base, "everything", "never")
+    share = lifts.right / np.maximum(lifts.served.sum(axis=1), 1)
+    served = lifts.served.sum(axis=1) > 1
+    worst, best = (at[served[at]] for at in (np.argsort(lifts.total)[:20], np.argsort(-lifts.total)[:20]))
+    assert share[worst].max() < 0.5
+    assert share[best].min() > 0.8
+
+
+# ------------------------------------------------------------------------------------------------------ command
+
+
+def test_the_command_lists_the_worst_and_writes_all(base: Run, tmp_path: Path) -> None:
+    code, printed, _ = call("skills", str(base.path), "--arm", "everything", "--out", str(tmp_path / "all.csv"))
+    assert code == 0
+    lifts = first_order(base, "everything", "never")
+    assert f"{len(lifts.skill):,} skills of 6 users" in printed
+    assert f"lift of all: {lifts.total.sum():+,.2f} utility beyond never" in printed
+    rows = list(csv.DictReader((tmp_path / "all.csv").read_text("utf-8").splitlines()))
+    assert len(rows) == len(lifts.skill)
+    assert sum(float(row["lift"]) for row in rows) == pytest.approx(lifts.total.sum())
+    assert [float(row["lift"]) for row in rows] == sorted(float(row["lift"]) for row in rows)
+    assert rows[0]["name"][:9] in printed
+    assert "unnamed" not in printed
+
+
+def test_what_has_no_lift_is_refused_by_name(base: Run, tmp_path: Path) -> None:
+    assert "--arm nix: valid: " in refused("skills", str(base.path), "--arm", "nix")
+    alone = skg_bench.run(
+        ["users=2", "weeks=1", arms(skg=[]), "reference=skg", f"out={tmp_path / 'run'}"], progress=False
+    )
+    assert "'+arms.never=[policy=never,curator=none]'" in refused("skills", str(alone.path))
+    with pytest.raises(UsageError, match="have other turns"):
+        first_order(Shortened(base.path), "skg", "never")
+
+
+class Shortened(Run):
+    """A run whose arm `never` lacks its last turn."""
+
+    def turns(self, arm, columns=None, users=None):  # type: ignore[no-untyped-def]
+        table = super().turns(arm, columns, users)
+        return table.slice(0, len(table) - 1) if arm == "never" else table
