@@ -119,7 +119,7 @@ def _added(run: Run, arm: str) -> pa.Table:
 
 
 def _names(added: pa.Table) -> list[str]:
-    """What each skill is called, or the message that it was made from."""
+    """Name of each skill, or the message that it was made from."""
     pairs = zip(*(added[column].cast(pa.string()).to_pylist() for column in ("name", "message")), strict=True)
     return [message or "" if name in (None, _UNNAMED) else name for name, message in pairs]
 
