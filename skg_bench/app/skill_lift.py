@@ -79,14 +79,14 @@ def _sentences(lifts: Lifts, arm: str, never: str) -> Iterator[str]:
     yield "first order: what a skill kept others from being captured is not counted"
 
 
-def _ends(found: Estimate, unit: str) -> str:
-    low, high = found.interval(new=False)
+def _ends(estimate: Estimate, unit: str) -> str:
+    low, high = estimate.interval(new=False)
     return interval(low, high, unit)
 
 
-def _signed(found: Estimate) -> str:
-    low, high = found.interval(new=False)
-    return f"{number(found.mean, 'utility', signed=True)} ({interval(low, high, 'utility', signed=True)})"
+def _signed(estimate: Estimate) -> str:
+    low, high = estimate.interval(new=False)
+    return f"{number(estimate.mean, 'utility', signed=True)} ({interval(low, high, 'utility', signed=True)})"
 
 
 def _cells(lifts: Lifts, i: int) -> list[str]:

@@ -53,8 +53,8 @@ class Lifts:
         """Mean over users of amounts `[S]` of their skills, per turn of theirs in a half."""
         cells = Cells(np.arange(len(self.users)), np.zeros(len(self.users), np.int64), len(self.users), 1)
         by_user = np.bincount(self.user, amounts, len(self.users)).astype(np.float64)
-        (found,) = estimates(cells, [self.turns[:, half].astype(np.float64)], [[by_user]])
-        return found
+        (estimate,) = estimates(cells, [self.turns[:, half].astype(np.float64)], [[by_user]])
+        return estimate
 
     def share_that_hurts(self) -> Estimate:
         """Mean over users of the share of their served skills whose lift is below 0."""
@@ -64,8 +64,8 @@ class Lifts:
             np.bincount(self.user[mask], minlength=len(self.users)).astype(np.float64)
             for mask in (served & (self.total < 0), served)
         )
-        (found,) = estimates(cells, [known], [[hurts]])
-        return found
+        (estimate,) = estimates(cells, [known], [[hurts]])
+        return estimate
 
 
 def first_order(run: Run, arm: str, never: str) -> Lifts:
@@ -131,16 +131,16 @@ def _places(added: pa.Table, users: I32, row: I64, skill: I32) -> I64:
     wanted = row * width + np.maximum(skill, 0)
     at = np.searchsorted(known, wanted)
     at = np.minimum(at, max(len(known) - 1, 0))
-    found = (skill >= 0) & (len(known) > 0)
-    if found.any() and not (known[at[found]] == wanted[found]).all():
+    given = (skill >= 0) & (len(known) > 0)
+    if given.any() and not (known[at[given]] == wanted[given]).all():
         raise UsageError("a skill was served that was never added: a book that began with seeds has no lift by skill")
-    return np.where(found, at, -1)
+    return np.where(given, at, -1)
 
 
 def _ratings(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
     """Ratings `[S, 2]` of what skills answered, known by the middle of the weeks: ok, and all."""
-    said = run.feedback(arm, ["user", "skill", "kind", "value", "known_at"])
-    rated = said.filter(pa.compute.equal(said["kind"].cast(pa.string()), "rating"))
+    feedback = run.feedback(arm, ["user", "skill", "kind", "value", "known_at"])
+    rated = feedback.filter(pa.compute.equal(feedback["kind"].cast(pa.string()), "rating"))
     middle = (int(run.manifest["weeks"]) + 1) // 2
     early = ((seconds(rated, "known_at") - EPOCH) // WEEK < middle) & (column(rated, "skill") >= 0)
     rated = rated.filter(pa.array(early))
