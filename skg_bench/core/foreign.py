@@ -271,7 +271,7 @@ def parquet_of(path: str | Path, **options: Any) -> Iterator["pq.ParquetFile"]:
     """
     import pyarrow.parquet as pq
 
-    with open_file(path) as file, pq.ParquetFile(file, **options) as parquet:
+    with open_file(path) as file, _native(file) as source, pq.ParquetFile(source, **options) as parquet:
         yield parquet
 
 
@@ -282,5 +282,14 @@ def table_of(path: str | Path, columns: Sequence[str] | None = None, rows: Any =
     """
     import pyarrow.parquet as pq
 
-    with open_file(path) as file:
-        return pq.read_table(file, columns=columns, filters=rows)
+    with open_file(path) as file, _native(file) as source:
+        return pq.read_table(source, columns=columns, filters=rows)
+
+
+def _native(file: BufferedReader) -> "pa.NativeFile":
+    """An open file for pyarrow, whose threads would hold an object of Python's to the end of the process, and end it by
+    an abort if they let go of it last.
+    """
+    import pyarrow as pa
+
+    return pa.OSFile(f"/dev/fd/{file.fileno()}")
