@@ -8,14 +8,14 @@ from skg_bench.analysis.report.hit_cosines import cosine_sentences, hit_cosines
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.runfolder.run import Run
 from tests.assistant.plugin import run
-from tests.assistant.python.test_objects import NEVER, arms, playing, rows
+from tests.assistant.python.test_objects import NEVER, arms, rows, unchecked
 
 TABLE = {
     "never": NEVER,
-    "near": playing("NearCache", "assistant.parameters={threshold: 0.8}"),
-    "dict": playing("ExactCache"),
-    "recalls": playing("Recalling"),
-    "guess": playing("Guessing"),
+    "near": unchecked("NearCache", "assistant.parameters={threshold: 0.8}"),
+    "dict": unchecked("ExactCache"),
+    "recalls": unchecked("Recalling"),
+    "guess": unchecked("Guessing"),
 }
 COLUMNS = ["user", "turn", "message", "serving", "source_turn", "skill_score"]
 

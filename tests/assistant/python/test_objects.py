@@ -25,30 +25,35 @@ def playing(name: str, *more: str) -> list[str]:
     return ["assistant=python", f"assistant.file={FILE}:{name}", *more]
 
 
+def unchecked(name: str, *more: str) -> list[str]:
+    """Without controls, which play some users five times more."""
+    return playing(name, "assistant.controls=false", *more)
+
+
 def arms(**table: list[str]) -> str:
     return "arms=" + json.dumps(table)
 
 
 ARMS = {
     "never": NEVER,
-    "pass": playing("PassOn"),
+    "pass": unchecked("PassOn"),
     "exact": ["router=exact", "curator=everything"],
     "dict": playing("ExactCache"),
     "saves": playing("Saving"),
-    "waits": playing("Waiting"),
-    "chatty": playing("Chatty"),
-    "recalls": playing("Recalling"),
-    "refresh": playing("Refreshing"),
-    "listens": playing("Listening"),
-    "wordless": playing("Wordless"),
-    "frozen": playing("ExactCache", "freeze=all", "freeze_at=60"),
-    "thawed": playing("Saving", "freeze=all", "freeze_at=60"),
-    "fork": playing("ExactCache", "fork=dict@60"),
-    "guess": playing("Guessing"),
-    "quotes": playing("Quoting"),
-    "prompts": playing("PromptingOthers"),
-    "cheap": playing("Cheap"),
-    "placebo": playing("Saving", "assistant.scrambled=true"),
+    "waits": unchecked("Waiting"),
+    "chatty": unchecked("Chatty"),
+    "recalls": unchecked("Recalling"),
+    "refresh": unchecked("Refreshing"),
+    "listens": unchecked("Listening"),
+    "wordless": unchecked("Wordless"),
+    "frozen": unchecked("ExactCache", "freeze=all", "freeze_at=60"),
+    "thawed": unchecked("Saving", "freeze=all", "freeze_at=60"),
+    "fork": unchecked("ExactCache", "fork=dict@60"),
+    "guess": unchecked("Guessing"),
+    "quotes": unchecked("Quoting"),
+    "prompts": unchecked("PromptingOthers"),
+    "cheap": unchecked("Cheap"),
+    "placebo": unchecked("Saving", "assistant.scrambled=true"),
 }
 COMMON = ["user", "turn", "message", "serving", "source_turn", "answer_correct", "cost_usd", "latency_ms", "tokens_in",
           "tokens_out", "user_satisfaction", "offer", "fallback_to_llm", "skill_correct"]  # fmt: skip

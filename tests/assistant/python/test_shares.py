@@ -16,19 +16,19 @@ from skg_bench.analysis.summary import read_summary
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import ROOT, refused
 from tests.assistant.plugin import WORLD, run
-from tests.assistant.python.test_objects import FILE, NEVER, arms, playing, rows, unlike
+from tests.assistant.python.test_objects import FILE, NEVER, arms, playing, rows, unchecked, unlike
 
 SKG = ["policy.threshold=0.3"]
 SIZE = "assistant.parameters={size: 60}"
 ALL, PAIRS = "assistant.shares=all", "assistant.shares=2"
 TABLE = {
     "never": NEVER,
-    "dict": playing("ExactCache"),
-    "alone": playing("Together", "assistant.parameters={size: 9999}"),
-    "roomy": playing("Together", "assistant.parameters={size: 9999}", ALL),
+    "dict": unchecked("ExactCache"),
+    "alone": unchecked("Together", "assistant.parameters={size: 9999}"),
+    "roomy": unchecked("Together", "assistant.parameters={size: 9999}", ALL),
     "all": playing("Together", SIZE, ALL),
     "pairs": playing("Together", SIZE, PAIRS),
-    "leaky": playing("Leaky", SIZE, ALL),
+    "leaky": unchecked("Leaky", SIZE, ALL),
 }
 
 
