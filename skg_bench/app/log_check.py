@@ -195,6 +195,9 @@ def _facts(record: Record, simulator: Recorded) -> Iterator[str]:
         yield "  how often a stored answer had been given to another intent"
     if "satisfaction" in knows:
         yield "  ratings, where an arm gives the very answer of the log"
+    money = [words for field, words in (("cost_usd", "money"), ("latency_ms", "waiting time")) if field in knows]
+    if money:
+        yield f"  {' and '.join(money)} by the log's own figures"
     yield "it does not show: whether an answer was right, and so no utility and no verdict"
     lacks = {"answer": "answers: a hit cannot be held against what was answered",
              "intent": "intents: what an answer had been given to is not known",

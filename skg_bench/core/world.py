@@ -7,7 +7,7 @@ An answer is a handle: an index into the ledger of its row (one user under one a
 knows of the answer. The answer that is minted at an event has the number of that event.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -238,6 +238,17 @@ class Silence:
 
 
 AS_SERVED = AsServed()
+MeteredColumn = Literal["cost_usd", "latency_ms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """The case of a turn of a log that says what the model's answer cost there, or how long it took.
+
+    `[B]` each, NaN where the log does not say it. Without a column that is nowhere said, and `Arm.llm` counts.
+    """
+
+    columns: Mapping[MeteredColumn, F64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +258,7 @@ class Response:
     quality: I32
     answer: I32  # handle of the answer that was given
     feedback: Feedback
-    case: AsServed | Execution | Silence = AS_SERVED
+    case: AsServed | Execution | Silence | Metered = AS_SERVED
     outcome: Any = None  # frozen dataclass with the fields of the domain's outcome; None: the domain has none
 
 

@@ -1,19 +1,24 @@
 """Cost of what was served: the model where it was called, tools where procedures were run."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from skg_bench.core.assistant import FromBook, Reply
-from skg_bench.core.grid import I32, Bool
+from skg_bench.core.assistant import FromBook, InWords, Reply
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.types import Completions
 from skg_bench.core.world import (
     FAILED,
     PROCEDURE,
+    PROMPTED,
     SILENT,
     STORED,
     AsServed,
     Execution,
+    Metered,
+    MeteredColumn,
     Response,
     Silence,
     calls,
@@ -29,11 +34,37 @@ def as_served(
     match response.case:
         case AsServed():
             return response, reply, how, without_calls(called, how == STORED, latency_ms)
+        case Metered(columns):
+            return response, reply, how, _metered(columns, reply, how, called, latency_ms)
         case Execution() as given:
             execution = _where(given, how == PROCEDURE)
             return replace(response, case=execution), *_executed(reply, how, called, execution, latency_ms)
         case Silence(unspoken):
             return response, *_unless_silent(reply, how, called, unspoken)
+
+
+def _metered(
+    columns: Mapping[MeteredColumn, F64], reply: Reply, how: I32, called: Completions, latency_ms: float
+) -> Completions:
+    """Costs by the log where the model is called, NaN at turns at which it has no figure: hits and calls alike, so that
+    arms are held against one another on the same turns.
+
+    Raises UsageError where a prompt is another one than that of the log.
+    """
+    if (how == PROMPTED).any() or isinstance(reply.case, InWords):
+        without = ", ".join(f"{name}: null" for name in columns)
+        raise UsageError(
+            "the log says what the model cost as it was asked there, and nobody knows what it would have cost with "
+            "skills in its prompt, or as an assistant in words asks it. Leave its figures out, then costs are "
+            f"simulated: simulator.columns={{{without}}}"
+        )
+    usd, latency = columns.get("cost_usd", called.cost_usd), columns.get("latency_ms", called.latency_ms)
+    cost = without_calls(replace(called, cost_usd=usd, latency_ms=latency), how == STORED, latency_ms)
+    return replace(
+        cost,
+        cost_usd=np.where(np.isnan(usd), np.nan, cost.cost_usd),
+        latency_ms=np.where(np.isnan(latency), np.nan, cost.latency_ms),
+    )
 
 
 def _unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:

@@ -215,6 +215,7 @@ class Logbook:
             "offer": encoded(flat("offer"), pa.array(OFFERS)),
             "agrees": pa.array(flat("agrees") == 1, mask=flat("agrees") < 0),
             "book_hash": _hash(flat("book_hash")),
+            **{name: pa.array(flat(name), from_pandas=True) for name in ("cost_usd", "latency_ms")},  # NaN: not known
             **shortlists,
             "skill_correct": pa.array(flat("answer_correct") > 0, mask=~hit | (flat("answer_correct") < 0)),
             "answer_correct": pa.array(flat("answer_correct") > 0, mask=flat("answer_correct") < 0),

@@ -1,5 +1,7 @@
 """Replies of assistants, read by case: what they serve, what they say themselves, and whether they may."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Recalled, Reply
@@ -7,7 +9,7 @@ from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F64, I32, U64, Bool
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.types import CAUSES, FREE, Completions
-from skg_bench.core.world import FALLBACK, UNKNOWN, AsServed, Execution, Response, Silence
+from skg_bench.core.world import FALLBACK, UNKNOWN, AsServed, Execution, Metered, Response, Silence
 from skg_bench.engine.text_view import Heard
 
 _NONE = CAUSES.index("none")
@@ -122,7 +124,8 @@ def without_judgement(response: Response, which: Bool) -> Response:
         np.where(which, none, column).astype(np.int32)
         for none, column in ((UNKNOWN, response.quality), (-1, response.answer))
     )
-    return Response(quality, answer, response.feedback.rows(~which[response.feedback.row]))
+    heard = response.feedback.rows(~which[response.feedback.row])
+    return replace(response, quality=quality, answer=answer, feedback=heard)
 
 
 def with_execution(cause: I32, response: Response) -> I32:
@@ -130,5 +133,5 @@ def with_execution(cause: I32, response: Response) -> I32:
     match response.case:
         case Execution(cause=failed):
             return np.where((cause == _NONE) & (failed >= 0), failed, cause).astype(np.int32)
-        case AsServed() | Silence():
+        case AsServed() | Silence() | Metered():
             return cause

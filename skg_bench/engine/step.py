@@ -37,6 +37,7 @@ from skg_bench.core.world import (
     Draws,
     Event,
     Execution,
+    Metered,
     Reaction,
     Response,
     Served,
@@ -344,7 +345,7 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 def _unserved(response: Response) -> Bool:
     """Mask of turns at which no skill served after all."""
     match response.case:
-        case AsServed():
+        case AsServed() | Metered():
             return np.zeros(len(response.quality), np.bool_)
         case Execution(failed=none) | Silence(unspoken=none):
             return none

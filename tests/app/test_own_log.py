@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 
 import skg_bench
+from skg_bench.analysis.counts.metrics import logged
 from skg_bench.analysis.report.people import CAP, numbered, timelines
+from skg_bench.analysis.statistics.intervals import Cells, estimates
 from skg_bench.analysis.summary import read_summary
+from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers import corpus
@@ -122,6 +125,75 @@ def test_a_hit_stands_beside_the_answer_of_the_log(own: tuple[Run, Any, str]) ->
         assert row["same_intent"] == (given["Absicht"] == asked["Absicht"])
         kinds.add((row["same_answer"], row["same_intent"]))
     assert {(True, True), (False, True)} <= kinds
+
+
+def test_money_saved_is_that_of_the_log_to_the_cent_and_so_is_its_interval(own: tuple[Run, Any, str]) -> None:
+    run, rows, _ = own
+    turns = run.turns("skg").to_pandas()
+    paid, waited = (
+        np.array([float(rows[id_][name].replace(",", ".")) for id_ in turns.logged_id])
+        for name in ("Kosten (USD)", "Wartezeit s")
+    )
+    hit = ~turns.fallback_to_llm
+    assert 0 < hit.sum() < TURNS
+    np.testing.assert_allclose(turns.cost_usd, np.where(hit, 0.0, paid), atol=1e-12)
+    np.testing.assert_allclose(turns.latency_ms, np.where(hit, 50.0, 1000 * waited))
+    np.testing.assert_allclose(run.turns("never").to_pandas().cost_usd, paid, atol=1e-12)
+
+    table = turns.assign(saved=np.where(hit, paid, 0.0), about=turns.intent.astype(str)).groupby(["user", "about"])
+    sums = table.saved.agg(["sum", "size"]).reset_index()
+    cells = Cells(sums.user.to_numpy(), sums.about.astype("category").cat.codes.to_numpy().astype(np.int64), 4,
+                  sums.about.nunique())  # fmt: skip
+    (expected,) = estimates(cells, [sums["size"].to_numpy(float)], [[sums["sum"].to_numpy()]])
+    figure, wanted = read_summary(run).arms["skg"]["cost_saved_usd"], Figure.of(expected, TURNS)
+    per_user = table.saved.sum().groupby("user").sum() / turns.groupby("user").size()
+    assert figure.mean == pytest.approx(per_user.mean())
+    assert (figure.low, figure.high) == pytest.approx((wanted.low, wanted.high))
+    html = (run.path / "report.html").read_text("utf-8")
+    said = (
+        f"would have saved ${paid[hit].sum():,.2f} of ${paid.sum():,.2f}: +${per_user.mean():.5f} a request of a user"
+    )
+    assert "By the log's own prices" in html.replace("&#39;", "'").replace("&#x27;", "'")
+    assert said in html
+    (row,) = [row for row in skg_bench.compare(run, reference="never").rows
+              if (row.arm, row.metric.name) == ("skg", "cost_usd")]  # fmt: skip
+    assert row.difference.estimate.mean == pytest.approx(-per_user.mean())
+    assert "simulated" not in row.metric.label
+
+
+def test_a_turn_without_a_price_is_in_no_sum_under_any_arm(tmp_path: Path) -> None:
+    rows = [
+        turn(f"u{i % 3}", f"2024-03-{1 + i // 8:02d}T{8 + i % 8:02d}:00:00", corpus.load_corpus().messages[0],
+             cost="" if i % 4 == 0 else f"{i / 100:.2f}")
+        for i in range(48)
+    ]  # fmt: skip
+    path = write_csv(tmp_path / "log.csv", rows)
+    given = ["simulator=recorded", f"simulator.path={path}", "simulator.columns={cost_usd: cost}", *MORE]
+    run = skg_bench.run([*given, f"out={tmp_path / 'run'}"])
+    for arm in ("skg", "never"):
+        turns = run.turns(arm).to_pandas()
+        assert (turns.cost_usd.isna() == turns.logged_cost_usd.isna()).all()
+        priced = turns[turns.logged_cost_usd.notna()]
+        expected = (priced.cost_usd.groupby(priced.user).sum() / priced.groupby("user").size()).mean()
+        assert read_summary(run).arms[arm]["cost_usd"].mean == pytest.approx(expected)
+        assert not turns.latency_ms.isna().any()
+    html = (run.path / "report.html").read_text("utf-8")
+    assert "12 of 48 requests have no price there" in html
+    assert "NaN" not in html
+    figures = {m.name: m for m in logged(("cost_usd",)).values()}
+    assert (figures["cost_usd"].over, figures["latency_ms"].label) == ("priced", "wait, simulated")
+
+
+@pytest.mark.parametrize(
+    "arm", [["serving=prompted"], ["assistant=python", "assistant.target=tests.app.test_probe.Counted"]]
+)
+def test_an_arm_that_asks_the_model_otherwise_is_refused_where_the_log_has_prices(
+    own: tuple[Run, Any, str], tmp_path: Path, arm: list[str]
+) -> None:
+    table = f"+arms.other=[{','.join(arm)}]"
+    words = [*own[0].manifest["overrides"], table, f"out={tmp_path / 'run'}"]
+    with pytest.raises(UsageError, match="nobody knows what it would have cost with skills in its prompt"):
+        skg_bench.run(words)
 
 
 def test_users_are_asked_for_as_the_log_names_them(own: tuple[Run, Any, str]) -> None:

@@ -6,7 +6,7 @@ right", H "answered from memory", O "the user was asked to name a skill", and ut
 ``g = C - wrong (1 - C) - usd cost - second latency - offer O``.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -155,10 +155,29 @@ def logged(knows: Collection[str] = ("intent", "answer")) -> dict[str, Metric]:
                "The share of the answers from memory that are wrong is no larger, if what the log answered was right "
                "to its own request unless it was rated partial or miss."),
     )  # fmt: skip
+    table = *table, *_metered(knows)
     intents, answers = "intent" in knows, "answer" in knows
     held = {"same_answer": answers, "other_answer": answers and intents, "other_intent": intents,
             "wrong_lower": answers or intents, "wrong_upper": answers}  # fmt: skip
     return {metric.name: metric for metric in table if held.get(metric.name, True)}
+
+
+def _metered(knows: Collection[str]) -> Iterator[Metric]:
+    """Money and waiting time by the log where it has them, and as simulated where it has none."""
+    if "cost_usd" in knows:
+        yield Metric("cost_usd", "cost", "usd", "lower", "priced", {"cost": 1},
+                     "Cost of answers by the log's own prices, per request that has one: of the model where it "
+                     "answers, and nothing from memory.")  # fmt: skip
+    else:
+        yield Metric("cost_usd", "cost, simulated", "usd", "lower", "turn", {"cost": 1},
+                     "Simulated cost of answers per request, in US dollars: the log has no prices.")  # fmt: skip
+    if "latency_ms" in knows:
+        yield Metric("latency_ms", "wait", "ms", "lower", "timed", {"latency": 1},
+                     "Time to the answer by the log, per request that has one: of the model where it answers, and "
+                     "hit_latency_ms from memory.")  # fmt: skip
+    else:
+        yield Metric("latency_ms", "wait, simulated", "ms", "lower", "turn", {"latency": 1},
+                     "Simulated time to the answer, in milliseconds: the log has no waiting times.")  # fmt: skip
 
 
 def known(shown: Mapping[str, Metric]) -> dict[str, Metric]:
@@ -166,12 +185,18 @@ def known(shown: Mapping[str, Metric]) -> dict[str, Metric]:
     return {name: metric for name, metric in shown.items() if not {"wrong", "wrong_hit"} & set(metric.count)}
 
 
-def against_never() -> dict[str, Metric]:
-    """Metrics that are a paired difference arm - `never`; reported for every arm of a run that has such an arm."""
+def against_never(knows: Collection[str] | None = None) -> dict[str, Metric]:
+    """Metrics that are a paired difference arm - `never`; reported for every arm of a run that has such an arm.
+    `knows`: what a log knows that is replayed; None: none is.
+    """
+    priced = knows is not None and "cost_usd" in knows
+    simulated = ", simulated" if knows is not None and not priced else ""
     table = (
         Metric("err_excess", "wrong beyond never", "difference", "lower", "turn", {"wrong": 1},
                "Wrong answers per request beyond those that the LLM alone would have given."),
-        Metric("cost_saved_usd", "cost saved", "usd", "higher", "turn", {"cost": -1, "learning": -1},
-               "US dollars per request saved against the LLM alone, what learning costs included."),
+        Metric("cost_saved_usd", f"cost saved{simulated}", "usd", "higher", "priced" if priced else "turn",
+               {"cost": -1, "learning": -1},
+               f"{'By the log, ' if priced else ''}US dollars per request saved against the LLM alone, what learning "
+               "costs included."),
     )  # fmt: skip
     return {metric.name: metric for metric in table}

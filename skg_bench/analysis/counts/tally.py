@@ -57,6 +57,11 @@ bounds of `wrong_hit` if no answer does for two intents, what was rated a miss w
 right unless they were rated partial or miss."""
 
 
+METERED = {"priced": ("cost", "cost_usd"), "timed": ("latency", "latency_ms")}
+"""Counts of turns at which a replayed log says what an answer cost or how long it took: of which count, by which field.
+Such a field is no part of any sum where the log does not say it."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoggedEvents:
     """The events of a run, the same for all of its arms; N rows in the order (user, turn)."""
@@ -224,7 +229,8 @@ def tallies(
     }  # fmt: skip
     if not requests.judged:
         missed = _said(run, arm, requests, "rating", "miss")[1] > 0
-        counts |= _logged(table, hit & wrong, (heard["rated"] > heard["ok"], missed), run.manifest["log"]["knows"])
+        knows = run.manifest["log"]["knows"]
+        counts |= _logged(table, hit & wrong, (heard["rated"] > heard["ok"], missed), knows) | _metered(counts, knows)
     counts |= told_counts(run, table) | ({} if requests.answers else heard) | outcome_counts(run, table)
     book, source = column(table, "book_size").astype(np.float64), column(table, "source_turn")
     del table
@@ -250,6 +256,16 @@ def _logged(table: pa.Table, other: Bool, complaints: tuple[Bool, Bool], knows: 
         "reworded": reworded if answers and intents else nan, "wrong_least": least if answers or intents else nan,
         "wrong_most": hit & ~(same & ~complained) if answers else nan,
     }  # fmt: skip
+
+
+def _metered(counts: Mapping[str, npt.NDArray[Any] | None], knows: Sequence[str]) -> dict[str, Any]:
+    """Counts of METERED at each turn, with what was summed of turns that the log has a figure for."""
+    made: dict[str, Any] = {}
+    for count, (amount, field) in METERED.items():
+        values = counts[amount]
+        if field in knows and values is not None:
+            made |= {count: ~np.isnan(values), amount: np.nan_to_num(values, nan=0.0)}
+    return made
 
 
 def _digest(columns: Iterable[npt.NDArray[Any]], some: Bool | None) -> bytes:

@@ -27,7 +27,7 @@ def logged_answers(summary: Summary, arm: str) -> Sentence:
 
 def logged_findings(summary: Summary, arm: str) -> list[Sentence]:
     """Bounds of an arm's wrong answers, its ratings, and its learning jobs."""
-    texts = [text for text in (_bounds(summary, arm), _rated(summary, arm)) if text]
+    texts = [text for text in (_saved(summary, arm), _bounds(summary, arm), _rated(summary, arm)) if text]
     return [*(Sentence(text, "plain") for text in texts), *_jobs(summary, arm, caution=False)]
 
 
@@ -86,8 +86,8 @@ def _answered(summary: Summary, arm: str) -> str:
     arm_figures = summary.arms[arm]
 
     def share(metric: str) -> str | None:
-        mean = arm_figures[metric].mean
-        return None if mean is None else number(mean, "share")
+        figure = arm_figures.get(metric)
+        return None if figure is None or figure.mean is None else number(figure.mean, "share")
 
     text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from memory"
     if other := share("other_intent"):
@@ -104,9 +104,25 @@ def _answered(summary: Summary, arm: str) -> str:
     return f"{text}."
 
 
+def _saved(summary: Summary, arm: str) -> str | None:
+    """Money that an arm would have saved, by the log's own prices; None: it has none, or nothing to hold it against."""
+    saved = summary.arms[arm].get("cost_saved_usd")
+    if summary.never in (None, arm) or saved is None or "cost_usd" not in (summary.log or {})["knows"]:
+        return None
+    totals, alone = summary.totals[arm], summary.totals[str(summary.never)]
+    spent = [(total["cost"] or 0.0) + (total["learning"] or 0.0) for total in (totals, alone)]
+    text = f"By the log's own prices {code(arm)} would have saved ${spent[1] - spent[0]:,.2f} of ${spent[1]:,.2f}"
+    if saved.mean is not None and saved.low is not None:
+        low, high = (number(end, "usd", signed=True) for end in (saved.low, saved.high))
+        text += f": {number(saved.mean, 'usd', signed=True)} a request of a user ({low} to {high})"
+    priced, turns = int(totals["priced"] or 0), int(totals["turn"] or 0)
+    return f"{text}." if priced == turns else f"{text}. {turns - priced:,} of {turns:,} requests have no price there."
+
+
 def _bounds(summary: Summary, arm: str) -> str | None:
     """Lower and upper bound of the share of wrong answers from memory, with what each counts."""
-    lower, upper = (summary.arms[arm][bound].mean for bound in ("wrong_lower", "wrong_upper"))
+    figures = (summary.arms[arm].get(bound) for bound in ("wrong_lower", "wrong_upper"))
+    lower, upper = (None if figure is None else figure.mean for figure in figures)
     if lower is None or upper is None:  # a lower one alone is the share for another intent, which stands before
         return None
     knows = (summary.log or {})["knows"]

@@ -34,6 +34,7 @@ WEEKLY = (
     ("cost_usd", "Cost per request", "Metered, US dollars."),
     ("latency_ms", "Wait per request", "Simulated time to the answer."),
 )  # fmt: skip
+METERED_COLUMNS = ("cost_usd", "latency_ms")
 UNITS = {"utility_difference": "utility", "learning_effect": "utility"}
 CEILING_METRICS = {  # the highest first, which is drawn under the others
     "ceiling_procedure": "procedures", "ceiling_1": "ceiling k=1", "ceiling_2": "ceiling k=2",
@@ -107,6 +108,8 @@ def weekly_charts(curves: Curves, looks: Sequence[Look], summary: Summary) -> li
         unit = UNITS.get(metric) or (metrics[metric].unit if metric in metrics else None)
         if unit is None or (reference is None and "{reference}" in title):
             continue
+        if summary.log and metric in METERED_COLUMNS:  # by the log, or simulated
+            says = metrics[metric].says
         title, says = (named(text.replace("{reference}", code(str(reference))), summary.telling.noun)
                        for text in (title, says))  # fmt: skip
         chart = curves.chart(metric, title, says, unit, looks)

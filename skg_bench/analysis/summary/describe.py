@@ -90,13 +90,14 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     (logs,) = read_once([run], [*TALLY_COLUMNS, *CAUSE_COLUMNS, *PAID_COLUMNS, *outcome_columns(run), *more])
     requests, role = events(logs), roles(run)
     utility = _prices(run)
-    shown, beyond = metrics_of(run, utility), against_never() if role.never and answers else {}
+    log = run.manifest.get("log")
+    knows = log["knows"] if log else None
+    shown, beyond = metrics_of(run, utility), against_never(knows) if role.never and answers else {}
     if not requests.judged:
-        shown |= logged()
+        shown |= logged(knows or ())
     lambdas, swept = _swept(run, utility)
     offers, at_offers = _offers(run, utility)
     tables = collect(logs, requests, role, shown, beyond, [*swept, *at_offers], utility)
-    log = run.manifest.get("log")
     use = _corpus_use(requests, log)
     content = Summary(
         version=SUMMARY_VERSION, question=run.manifest.get("question", ""), seed=requests.seed,

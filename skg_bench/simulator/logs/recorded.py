@@ -136,8 +136,8 @@ class Recorded:
         return path
 
     @cached_property
-    def _read(self) -> tuple[RecordedLog, LeftOut, LeftOut, int]:
-        """The log, what was left out of it, what of the rest could not be read, and how many rows there were in all."""
+    def _read(self) -> tuple[RecordedLog, LeftOut, int]:
+        """The log, what was left out of it, and how many rows there were in all."""
         out = LeftOut()
         if self._dataset is None:
             rows = self._columns(out)
@@ -148,10 +148,10 @@ class Recorded:
         read = len(rows) + out.rows
         ratings = {word: code for code, words in enumerate(self._words) for word in words}
         reading = LogReading(ratings, self._zone, self.day_first, self.decimal, _MILLISECONDS[self.latency_unit])
-        log, unread = assemble(rows, reading, out, str(self.path))
+        log = assemble(rows, reading, out, str(self.path))
         del rows
         pa.default_memory_pool().release_unused()  # 85 MB after a million rows, which the run would keep to its end
-        return log, unread, out, read
+        return log, out, read
 
     def _columns(self, out: LeftOut) -> LogColumns:
         path = self._file
@@ -216,9 +216,9 @@ class Recorded:
     @cached_property
     def record(self) -> Record:
         """The log in words and numbers."""
-        log, unread, out, read = self._read
+        log, out, read = self._read
         dialogues, made_up = self.format in ("sgd", "uss"), self._invented
-        assumes = assumptions(log.knows, unread, self.accept, tuple(ASSUMES) if dialogues else made_up)
+        assumes = assumptions(log.knows, self.accept, tuple(ASSUMES) if dialogues else made_up)
         if self.format == "agentropy":
             assumes |= assumed(self._file)
         name = self._file.name if self._dataset is None else self._dataset.title
@@ -386,7 +386,8 @@ class Recorded:
         quality = np.where(called, np.where(prompted & (stored == WRONG), WRONG, fresh), stored).astype(np.int32)
         state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
         feedback = feedback_rows(RATING, np.where(quality == AS_LOGGED, self._log.rating[at], -1), self._log.delay[at])
-        return state, Response(quality, np.where(called, event.number, served.answer), feedback)
+        answer = np.where(called, event.number, served.answer)
+        return state, Response(quality, answer, feedback, self._log.metered(at))
 
     def merge(self, state: Readers, event: Event, row: I64, earlier: I32, draws: Draws) -> Readers:
         """Changes nothing: nobody knows what procedures would have said, so none is run."""

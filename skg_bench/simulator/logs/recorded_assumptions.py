@@ -3,17 +3,15 @@
 from collections.abc import Collection
 
 from skg_bench.simulator.logs.recorded_dialogues import ASSUMES
-from skg_bench.simulator.logs.recorded_rows import LeftOut
 
 
-def assumptions(knows: Collection[str], unread: LeftOut, accept: float, invented: Collection[str]) -> dict[str, str]:
-    """Sentences by subject. `knows`: fields that the log has; `unread`: cells that could not be read; `invented`: keys
-    of ASSUMES, which the log does not say.
-    """
+def assumptions(knows: Collection[str], accept: float, invented: Collection[str]) -> dict[str, str]:
+    """Sentences by subject. `knows`: fields that the log has; `invented`: keys of ASSUMES, which it does not say."""
+    simulated = [name for name, field in (("price", "cost_usd"), ("wait", "latency_ms")) if field not in knows]
     assumes = {
         "offers": f"a log has no offers to name a skill: each is accepted with probability {accept:g}, under "
         "the first words of the message",
-        "cost and wait": "tokens, price and wait of the LLM are simulated",
+        "cost and wait": f"{', '.join(['tokens', *simulated])} of the LLM are simulated",
     }
     if "action" not in knows:
         assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
@@ -22,9 +20,11 @@ def assumptions(knows: Collection[str], unread: LeftOut, accept: float, invented
             "of the bounds on wrong answers from memory: what the log answered was right to its own request, "
             "unless the user rated it partial or miss, and what was rated a miss was wrong"
         )
-    for what, cells in unread.found.items():
-        where = ", ".join(map(str, cells["first"]))
-        assumes[what] = f"{cells['rows']:,} cells are no number, and count as not known (the first in rows {where})"
+    if len(simulated) < 2:
+        assumes["cost and wait"] += (
+            f"; {' and '.join(sorted({'price', 'wait'} - set(simulated)))} of its answers are those of the log, which "
+            "an answer from memory does without"
+        )
     if "intent" in knows:
         assumes["intents"] = "no answer fits two intents: one that was given to another intent is wrong"
     return {what: words for what, words in ASSUMES.items() if what in invented} | assumes

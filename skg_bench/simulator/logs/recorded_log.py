@@ -18,6 +18,7 @@ from skg_bench.core.calendar import WEEK, Offsets
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import RATINGS
+from skg_bench.core.world import AS_SERVED, AsServed, Metered, MeteredColumn
 from skg_bench.simulator.logs.recorded_cells import Moments, moments, numbers
 from skg_bench.simulator.logs.recorded_columns import TEXT_FIELDS, LogColumns
 from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut
@@ -72,17 +73,27 @@ class RecordedLog:
         first: I32 = self.active_of[:, 0]
         return first
 
+    def metered(self, at: I64) -> AsServed | Metered:
+        """Case of turns `at` `[B]`: what their answers cost, as far as the log has a column for it."""
+        columns: dict[MeteredColumn, F64] = {}
+        if "cost_usd" in self.knows:
+            columns["cost_usd"] = self.cost_usd[at]
+        if "latency_ms" in self.knows:
+            columns["latency_ms"] = self.latency_ms[at]
+        return Metered(columns) if columns else AS_SERVED
+
     @property
     def weeks(self) -> int:
         """Calendar weeks from the first turn's to the last one's."""
         return int(self.time.max()) // WEEK + 1
 
 
-def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> tuple[RecordedLog, LeftOut]:
-    """The log, and cells in it that are no numbers; `name` of the log in errors.
+def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> RecordedLog:
+    """The log; `name` of it in errors.
 
     Raises UsageError where nothing is left, some times have an offset and others have none, satisfaction is said in
-    other words, a propensity is no probability, or the log is longer than a run can be.
+    other words, a propensity is no probability, money or waiting time is no number or below 0, or the log is longer
+    than a run can be.
     """
     when = moments(rows.cells.get("time", rows.times) or (), reading.zone, reading.day_first, name)
     users, user = rows.coded("user")
@@ -91,7 +102,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     if not len(kept):
         reasons = "; ".join(f"{why}: {entry['rows']:,}" for why, entry in out.found.items()) or "it is empty"
         raise UsageError(f"{name} holds no turn with user, time and message ({reasons})")
-    place, unread = rows.position[kept], LeftOut()
+    place = rows.position[kept]
     if not (aware := when.aware[kept]).all() and aware.any():
         raise UsageError(
             f"{name}: times with and without an offset cannot be ordered (rows {place[aware][0]} and "
@@ -99,15 +110,16 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
         )
 
     def number(field: str) -> F64:
-        words, code = rows.coded(field, str.strip)
+        words, code = rows.coded(field, _said_word)
         values = np.append(numbers(words, reading.decimal, f"values of {field}", "simulator.decimal"), np.nan)[code]
-        if len(unreadable := np.flatnonzero((code >= 0) & np.isnan(values))):
-            unread.add(field, *rows.position[unreadable].tolist())
         return values[kept]
 
-    propensity = number("propensity")
-    _probable(propensity, rows, kept, name)
-    unread.found.pop("propensity", None)
+    propensity, cost, latency = (number(field) for field in ("propensity", "cost_usd", "latency_ms"))
+    _check_numbers(rows, kept, name, {
+        "propensity": ((propensity > 0) & (propensity <= 1), "must lie above 0 and be at most 1"),
+        "cost_usd": (cost >= 0, "must be a number of dollars, not negative, without a sign of its currency"),
+        "latency_ms": (latency >= 0, "must be a number, not negative"),
+    })  # fmt: skip
     names, asker = _askers(users, user[kept])
     instant, local, monday, offsets = _clocked(when, kept, reading.zone)
     time = instant // MICRO
@@ -135,7 +147,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     columns = {
         "intent": active >= 0, "answer": answer >= 0, "satisfaction": rating >= 0,
         "action": np.array("action" in rows.cells), "propensity": ~np.isnan(propensity),
-        "cost_usd": ~np.isnan(cost := number("cost_usd")), "latency_ms": ~np.isnan(latency := number("latency_ms")),
+        "cost_usd": ~np.isnan(cost), "latency_ms": ~np.isnan(latency),
     }  # fmt: skip
     ids = rows.cells.get("id")
     return RecordedLog(
@@ -146,7 +158,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
         names, None if ids is None else ids.take(pa.array(turns)).combine_chunks(),
         rows.position[turns], cost[order], latency[order] * reading.milliseconds, monday.date().isoformat(),
         tuple(what for what, mask in columns.items() if mask.any()), offsets,
-    ), unread  # fmt: skip
+    )  # fmt: skip
 
 
 def _askers(users: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I64]:
@@ -261,8 +273,12 @@ def _names(actives: Sequence[tuple[str, ...]], active_of: I64, answer_of: I64) -
     return tuple(names)
 
 
+def _said_word(word: str) -> str | None:
+    return None if word.strip().lower() in _NOT_SAID else word.strip()
+
+
 def _rated(rows: LogColumns, turns: I64, ratings: Mapping[str, int], name: str) -> I32:
-    words, code = rows.coded("satisfaction", lambda word: None if word.strip().lower() in _NOT_SAID else word.strip())
+    words, code = rows.coded("satisfaction", _said_word)
     codes = np.array([ratings.get(word.lower(), -1) for word in words] + [-1], np.int32)
     occurs = np.zeros(len(words) + 1, np.bool_)
     occurs[code[turns]] = True
@@ -278,10 +294,16 @@ def _rated(rows: LogColumns, turns: I64, ratings: Mapping[str, int], name: str) 
     return codes[code[turns]]
 
 
-def _probable(propensity: F64, rows: LogColumns, kept: I64, name: str) -> None:
-    words, code = rows.coded("propensity", str.strip)
-    wrong = np.flatnonzero((code[kept] >= 0) & ~((propensity > 0) & (propensity <= 1)))
-    if len(wrong):
-        at = kept[wrong[0]]
-        value = reprlib.repr(words[code[at]])
-        raise UsageError(f"{name}, row {rows.position[at]}: propensity={value} must lie above 0 and be at most 1")
+def _check_numbers(rows: LogColumns, kept: I64, name: str, valid: Mapping[str, tuple[Bool, str]]) -> None:
+    """Raises UsageError for a cell of these fields that is not `valid` `[K]`; what is left empty is not known."""
+    for field, (mask, rule) in valid.items():
+        words, code = rows.coded(field, _said_word)
+        wrong = np.flatnonzero((code[kept] >= 0) & ~mask)
+        if len(wrong):
+            at = kept[wrong[0]]
+            value = reprlib.repr(words[code[at]])
+            more = f" (and {len(wrong) - 1:,} more such rows)" if len(wrong) > 1 else ""
+            raise UsageError(
+                f"{name}, row {rows.position[at]}: {field}={value} {rule}{more}. Leave the cell empty where it is not "
+                f"known, or the column out: simulator.columns={{{field}: null}}"
+            )

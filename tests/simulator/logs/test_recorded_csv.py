@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -149,11 +150,14 @@ def test_the_whole_column_says_whether_a_comma_is_the_decimal_one(tmp_path: Path
     assert [row[4] for row in turns(costs(path, "1,234", decimal=","))] == [1.234]
 
 
-def test_cells_that_are_no_number_are_not_known_and_are_named(tmp_path: Path) -> None:
-    simulator = costs(tmp_path / "log.csv", "0,25", "cheap", "free")
-    assert [row[4] for row in turns(simulator)] == [0.25, None, None]
-    assert "2 cells are no number" in simulator.record.assumes["cost_usd"]
-    assert "rows 3, 4" in simulator.record.assumes["cost_usd"]
+@pytest.mark.parametrize("bad", ["cheap", "-0,25", "$0.25", "0.25 EUR", "inf", "nan"])
+def test_money_that_is_no_number_of_dollars_is_refused_with_its_row(tmp_path: Path, bad: str) -> None:
+    with pytest.raises(UsageError, match=rf"row 3: cost_usd='{re.escape(bad)}' must be a number of dollars"):
+        turns(costs(tmp_path / "log.csv", "0,25", bad, ""))
+
+
+def test_money_that_is_not_said_is_not_known(tmp_path: Path) -> None:
+    assert [row[4] for row in turns(costs(tmp_path / "log.csv", "0,25", "", "null"))] == [0.25, None, None]
 
 
 def test_a_turn_of_the_log_that_comes_twice_is_known_by_its_id_and_rows_without_one_are_not(tmp_path: Path) -> None:
