@@ -386,8 +386,7 @@ class Recorded:
         quality = np.where(called, np.where(prompted & (stored == WRONG), WRONG, fresh), stored).astype(np.int32)
         state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
         feedback = feedback_rows(RATING, np.where(quality == AS_LOGGED, self._log.rating[at], -1), self._log.delay[at])
-        answer = np.where(called, event.number, served.answer)
-        return state, Response(quality, answer, feedback, self._log.metered(at))
+        return state, Response(quality, np.where(called, event.number, served.answer), feedback, self._log.metered(at))
 
     def merge(self, state: Readers, event: Event, row: I64, earlier: I32, draws: Draws) -> Readers:
         """Changes nothing: nobody knows what procedures would have said, so none is run."""
