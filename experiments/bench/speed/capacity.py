@@ -206,7 +206,7 @@ def _time(hours: float) -> str:
     return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.1f} days"
 
 
-COMMAND = "skg-bench experiment speed/capacity --check 200000 --write reports"
+COMMAND = "skg-bench experiment speed/capacity --check {users} --write reports"
 NOTE = (
     "All cores are taken to be at work: a task is a cohort of 512 rows, so a thousand cores need half a million users "
     "times arms. Arms of one run share the steps of its cohorts, and so cost less together than one by one. Tables and "
@@ -233,7 +233,7 @@ def analyse(
         if check:
             parts += _checked(chosen[-1] if "skg" not in chosen else "skg", prices, check, Path(folder))
     near = [1 / MARK < took.cpu / prices[arm].cpu_of(size) < MARK for arm, size, took in checks]
-    return Report(parts, page("What a population takes", COMMAND, *parts), holds=all(near))
+    return Report(parts, page("What a population takes", COMMAND.format(users=check), *parts), holds=all(near))
 
 
 # -------------------------------------------------------------------------------------- one run that is carried out
