@@ -24,7 +24,7 @@ from skg_bench.core.learning_jobs import RESULTS
 from skg_bench.core.types import CAUSES
 
 _SINCE = f"what has passed since Monday {FIRST_MONDAY:%Y-%m-%d} 00:00, local time of week 0"
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 _WORD = pa.dictionary(pa.int32(), pa.string())
 _STORED = {"words": _WORD, "bool": pa.bool_(), "int": pa.int32(), "float": pa.float64()}
 

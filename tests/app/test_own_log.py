@@ -184,6 +184,35 @@ def test_a_turn_without_a_price_is_in_no_sum_under_any_arm(tmp_path: Path) -> No
     assert (figures["cost_usd"].over, figures["latency_ms"].label) == ("priced", "wait, simulated")
 
 
+def test_what_a_skill_of_the_old_system_cost_is_no_price_of_the_model(tmp_path: Path) -> None:
+    """Half of the turns were answered by a skill, at no cost: nobody knows what the model would have cost there."""
+    message = corpus.load_corpus().messages[0]
+    rows = [
+        turn(f"u{i % 3}", f"2024-03-{1 + i // 8:02d}T{8 + i % 8:02d}:00:00", message,
+             cost="1.00" if i % 2 else "0", what="llm" if i % 2 else "skill")
+        for i in range(48)
+    ]  # fmt: skip
+    columns = "simulator.columns={cost_usd: cost, action: what}"
+    given = ["simulator=recorded", f"simulator.path={write_csv(tmp_path / 'log.csv', rows)}", columns, *MORE]
+    run = skg_bench.run([*given, f"out={tmp_path / 'run'}"])
+    never = run.turns("never").to_pandas()
+    assert never.cost_usd.isna().sum() == 24
+    assert (never.cost_usd.dropna() == 1.0).all()
+    assert read_summary(run).arms["never"]["cost_usd"].mean == pytest.approx(1.0)
+
+
+def test_euros_are_never_shown_as_dollars(tmp_path: Path) -> None:
+    rows = [{**turn("u", f"2024-03-0{i + 1}T09:00:00", "hello"), "Kosten (EUR)": f"{i}.50"} for i in range(5)]
+    path = str(write_csv(tmp_path / "log.csv", rows))
+    code, printed, _ = call("data", "check", path)
+    assert code == 0
+    assert "Kosten" not in printed.strip().splitlines()[-1]
+    with pytest.raises(UsageError, match=r"names EUR, and costs are in US dollars"):
+        skg_bench.run(
+            ["simulator=recorded", f"simulator.path={path}", "simulator.columns={cost_usd: 'Kosten (EUR)'}", *MORE]
+        )
+
+
 @pytest.mark.parametrize(
     "arm", [["serving=prompted"], ["assistant=python", "assistant.target=tests.app.test_probe.Counted"]]
 )

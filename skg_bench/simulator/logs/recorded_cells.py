@@ -27,6 +27,9 @@ _DATE = re.compile(
 )
 _YEAR_FIRST = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})(.*)", re.DOTALL)
 _CENTURY = 69  # two digits of a year from here on are of the century before, as POSIX has it
+_OTHER_MONEY = re.compile(
+    r"(?<![A-Za-z])(EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN)(?![A-Za-z])|[€£¥₹]", re.IGNORECASE
+)
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")  # a number with thousands apart, or with three decimals
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?\d{1,3}([.,]\d{3})+([.,]\d*)?")
 
@@ -201,6 +204,21 @@ def decimal_comma(texts: Sequence[str | None]) -> bool | None:
     Raises UsageError where a comma could be either.
     """
     return _comma(texts, "numbers", "simulator.decimal") if any("," in (text or "") for text in texts) else None
+
+
+def other_currency(column: str) -> str:
+    """The currency other than dollars that a column names; empty: it names none."""
+    named = _OTHER_MONEY.search(column)
+    return named[0] if named else ""
+
+
+def check_currency(column: str | None) -> None:
+    """Raises UsageError for a column of money that names another currency than dollars."""
+    if column and (currency := other_currency(column)):
+        raise UsageError(
+            f"simulator.columns.cost_usd={column!r} names {currency}, and costs are in US dollars. Convert it, or "
+            "leave it out (simulator.columns={cost_usd: null}): then prices are simulated"
+        )
 
 
 def numbers(texts: Sequence[str | None], decimal: str | None, what: str, option: str) -> F64:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, lines_of, parquet_of
 from skg_bench.core.types import RATINGS
-from skg_bench.simulator.logs.recorded_cells import readable_time
+from skg_bench.simulator.logs.recorded_cells import other_currency, readable_time
 from skg_bench.simulator.logs.recorded_rows import REQUIRED, TURN_FIELDS
 
 Sample = Mapping[str, Sequence[Any]]  # the first rows of each column
@@ -91,6 +91,8 @@ def mapping(sample: Sample) -> dict[str, ColumnGuess]:
     for field, names in _NAMES.items():
         holds = _HOLDS.get(field)
         fitting = [column for column in free if holds is None or holds(sample[column])]
+        if field == "cost_usd":
+            fitting = [column for column in fitting if not other_currency(column)]
         if (column := _named(fitting if field in _CHECKED else free, fitting, names.split())) is not None:
             guesses[field] = ColumnGuess(column, "by its name")
             free.remove(column)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -75,12 +76,15 @@ class RecordedLog:
 
     def metered(self, at: I64) -> AsServed | Metered:
         """Case of turns `at` `[B]`: what their answers cost, as far as the log has a column for it."""
-        columns: dict[MeteredColumn, F64] = {}
-        if "cost_usd" in self.knows:
-            columns["cost_usd"] = self.cost_usd[at]
-        if "latency_ms" in self.knows:
-            columns["latency_ms"] = self.latency_ms[at]
+        values = {"cost_usd": self.cost_usd, "latency_ms": self.latency_ms}
+        model = self.by_llm[at]  # what a skill of the old system cost says nothing of its model
+        columns = {name: np.where(model, values[name][at], np.nan) for name in self.metered_fields}
         return Metered(columns) if columns else AS_SERVED
+
+    @property
+    def metered_fields(self) -> tuple[MeteredColumn, ...]:
+        """Fields by which arms are charged."""
+        return tuple(name for name in get_args(MeteredColumn) if name in self.knows)
 
     @property
     def weeks(self) -> int:
@@ -117,8 +121,10 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     propensity, cost, latency = (number(field) for field in ("propensity", "cost_usd", "latency_ms"))
     _check_numbers(rows, kept, name, {
         "propensity": ((propensity > 0) & (propensity <= 1), "must lie above 0 and be at most 1"),
-        "cost_usd": (cost >= 0, "must be a number of dollars, not negative, without a sign of its currency"),
-        "latency_ms": (latency >= 0, "must be a number, not negative"),
+        "cost_usd": (
+            (cost >= 0) & np.isfinite(cost), "must be a number of dollars, not negative, without a sign of its currency"
+        ),
+        "latency_ms": ((latency >= 0) & np.isfinite(latency), "must be a number, not negative"),
     })  # fmt: skip
     names, asker = _askers(users, user[kept])
     instant, local, monday, offsets = _clocked(when, kept, reading.zone)

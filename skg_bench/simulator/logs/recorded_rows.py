@@ -7,6 +7,7 @@ from typing import Any
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import LONGEST_TEXT, json_of, lines_of, unicode
+from skg_bench.simulator.logs.recorded_cells import check_currency
 from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
 
 TURN_FIELDS = (
@@ -87,10 +88,11 @@ def check_suffix(path: Path) -> None:
 def mapped_columns(path: Path | str, columns: ColumnNames) -> dict[str, str]:
     """The columns of a table that hold something, by field.
 
-    Raises UsageError where none holds messages.
+    Raises UsageError where none holds messages, and for money of another currency than dollars.
     """
     if columns.get("message") is None:
         raise UsageError(f"simulator.columns.message is missing; name the column of {path} that holds the message")
+    check_currency(columns.get("cost_usd"))
     return {name: column for name, column in columns.items() if column is not None}
 
 
