@@ -30,8 +30,9 @@ def print_arms(screen: Console, summary: Summary) -> None:
     reference, metrics = summary.reference, summary.metrics
     names: tuple[str, ...] = (*(summary.telling.terminal or ARM_COLUMNS), *summary.own)
     if summary.log is not None:
+        arms = summary.arms.values()
         names = tuple(
-            m for m in REPLAY_ARM_COLUMNS if any(of_arm[m].mean is not None for of_arm in summary.arms.values())
+            m for m in REPLAY_ARM_COLUMNS if any(m in figures and figures[m].mean is not None for figures in arms)
         )
     compared = reference is not None and "utility" in names and len(summary.arms) > 1
     new = named("new requests", summary.telling.noun)
