@@ -91,7 +91,7 @@ def test_actions_are_pinned_by_commit_with_their_version_and_leave_no_credential
         pin = r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$"
         assert not [line for line in uses if not re.search(pin, line)]
     checkouts = [step for step in STEPS if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(checkouts) == 3
+    assert len(checkouts) == 5
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
     versions = {action.partition("@")[0]: action for step in STEPS if (action := step.get("uses"))}
     assert {step["uses"] for step in STEPS if "uses" in step} == set(versions.values())  # one of each

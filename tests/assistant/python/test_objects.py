@@ -48,7 +48,7 @@ ARMS = {
     "wordless": unchecked("Wordless"),
     "frozen": unchecked("ExactCache", "freeze=all", "freeze_at=60"),
     "thawed": unchecked("Saving", "freeze=all", "freeze_at=60"),
-    "fork": unchecked("ExactCache", "fork=dict@60"),
+    "fork": playing("ExactCache", "fork=dict@60"),
     "guess": unchecked("Guessing"),
     "quotes": unchecked("Quoting"),
     "prompts": unchecked("PromptingOthers"),
