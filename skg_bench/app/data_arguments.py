@@ -53,3 +53,40 @@ def get_data(
         from skg_bench.app.dataset_commands import get
 
         get(name, source)
+
+
+@data.command("label", epilog=examples.epilog("data label"))
+def label_data(
+    run: Annotated[Path, typer.Argument(help="The folder of a run that replays a log.", metavar="RUN")],
+    *,
+    n: Annotated[int, typer.Option("--n", help="Turns to draw, for the shares of all arms.", min=1)] = 60,
+    following: Annotated[
+        int | None,
+        typer.Option("--next", help="Turns to draw, that narrow the decision on one arm most.", min=1),
+    ] = None,
+    read: Annotated[
+        list[Path] | None, typer.Option("--read", help="A sheet with labels; repeat it for more raters.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A new CSV file for the turns to be judged.")] = None,
+    page: Annotated[Path | None, typer.Option(help="A new HTML file: the same as a page that works offline.")] = None,
+    arm: Annotated[str | None, typer.Option(help="An arm that answers from memory. Default: all.")] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(
+            help="Price of a wrong answer, in the log's money. Without prices there: in calls of the model.", min=0
+        ),
+    ] = None,
+) -> None:
+    """Draw turns of a log for people to judge, or read their labels.
+
+    Labels say what share of all hits is wrong, and whether answers from memory pay. They lie beside the run.
+    """
+    with plain_errors():
+        from skg_bench.app.labelling import draw_decisive, draw_sheets, take_labels
+
+        if read:
+            take_labels(run, read, arm, price)
+        elif following is not None:
+            draw_decisive(run, following, arm=arm, price=price, out=out, page=page)
+        else:
+            draw_sheets(run, n, out, page)

@@ -101,6 +101,11 @@ EXAMPLES = {
         "skg-bench data check log.csv",
         "skg-bench data check log.csv simulator.day_first=true",
     ),
+    "data label": (
+        f"skg-bench data label {RUN} --out label.csv --page label.html",
+        f"skg-bench data label {RUN} --read label.csv --price 0.50",
+        f"skg-bench data label {RUN} --next 20 --price 0.50 --out m.csv",
+    ),
     "data list": ("skg-bench data list",),
     "data get": (
         "skg-bench data get clinc150",

@@ -88,6 +88,7 @@ class Purpose(IntEnum):
     REPAIRED = 125
     KEPT = 126
     UNREAD = 127
+    JUDGED = 130
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -28,6 +28,7 @@ COMMANDS = (
     "list",
     "init log fresh",
     "skills runs/none",
+    "data label runs/none",
     "runs .",
     "claims",
     "experiment grid --help",

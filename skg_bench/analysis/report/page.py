@@ -20,6 +20,7 @@ from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.hit_cosines import COSINE_HEADINGS, hit_cosines
+from skg_bench.analysis.report.judged_arms import judged_log
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
 from skg_bench.analysis.report.outside_arms import arms_in_words, outside_sentences
 from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
@@ -37,7 +38,7 @@ from skg_bench.runfolder.run import Run
 
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 LEAST_TURNS = 60  # of a user in an arm other than the learner
-PAGE_SCRIPTS = ("figures.js", "pick.js", "tables.js", "export.js", "learner.js", "users.js")
+PAGE_SCRIPTS = ("figures.js", "pick.js", "tables.js", "export.js", "learner.js", "prices.js", "users.js")
 PAGE_PACKAGE = "skg_bench.analysis.report"
 
 
@@ -106,6 +107,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         ],
         saturation=_saturation(content),
         log=None if content.log is None else logged.facts(content.log, content.turns),
+        judged=judged_log(run),
         answers=content.answers,
         told_turn=next(iter(content.telling.turn), None),
         taken=_taken(content),

@@ -11,6 +11,7 @@ from skg_bench.analysis.report.chart import Chart
 from skg_bench.analysis.report.claimed import Claimed
 from skg_bench.analysis.report.heads import ArmLine, Head
 from skg_bench.analysis.report.hit_cosines import HitCosines
+from skg_bench.analysis.report.judged_arms import JudgedLog
 from skg_bench.analysis.report.proof import Proof
 from skg_bench.analysis.report.roster import RosterRow
 from skg_bench.analysis.report.tables import DifferenceTable, Level
@@ -87,6 +88,7 @@ class Page:
     ceilings: Sequence[Ceiling]
     saturation: SaturationRows
     log: Sequence[Fact] | None  # of a replayed log
+    judged: JudgedLog | None  # its answers from memory, as people judged them
     # words of the domain
     answers: bool  # are skills answers?
     told_turn: TurnPanel | None

@@ -100,7 +100,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
             visited.complaints.append(f"console: {message.text}")
 
         def log_request(request: Request) -> None:
-            if not request.url.startswith((path.as_uri(), "data:")):
+            if not request.url.startswith((path.as_uri(), "data:", "blob:")):
                 visited.complaints.append(f"request: {request.url}")
 
         visited.page.on("console", log_console)

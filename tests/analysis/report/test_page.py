@@ -55,7 +55,7 @@ def test_the_page_is_well_formed_fetches_nothing_and_carries_no_markup_from_data
     assert "@import" not in text
     assert "url(http" not in text
     assert len(outline.ids) == len(set(outline.ids))
-    assert outline.tags.count("script") == 6 + 2 + 3 * 12
+    assert outline.tags.count("script") == 7 + 2 + 3 * 12
 
 
 def test_data_in_the_page_is_valid_json_without_a_single_angle_bracket(page_path: Path) -> None:

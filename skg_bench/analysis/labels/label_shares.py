@@ -1,0 +1,161 @@
+"""Shares of wrong answers among all hits of an arm, from labels of some of them, with an interval for this log.
+
+In stratum g of N_g hits, m_g are judged: a simple random sample (`hit_pairs`). A hit has a value of a few (wrong or
+not; wrong beyond the log's own answer: -1, 0, 1). With a Dirichlet prior the values of the other R_g = N_g - m_g hits
+are Dirichlet-multinomial (Ericson 1969, the Polya posterior of a finite population). With A = m_g + k_g pseudo-counts,
+mean p and variance s2 of a value, their sum has
+    E = R_g p,        V = R_g s2 (R_g + A) / (A + 1).
+The prior of all strata together is worth PRIOR_HITS hits, spread evenly over the values and dealt in proportion to
+m_g, so that one stratum alone has the prior of Laplace. Sum and variance over strata give, by matched moments, a beta
+distribution between the smallest and the largest sum that is possible; the variance is widened by (t / z)^2 with
+sum_g m_g - G degrees of freedom. In a stratum of which nothing is judged, every value stays possible.
+
+A judged hit about which nobody could tell counts both ways, and the interval covers both.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from math import nan
+
+import numpy as np
+from scipy.stats import beta, norm, t
+
+from skg_bench.analysis.labels.hit_pairs import SAME_TEXT, STRATA, ArmHits
+from skg_bench.analysis.statistics.intervals import ALPHA
+from skg_bench.core.grid import F64, I64, Bool
+
+PRIOR_HITS = 2.0  # judged hits that the prior of an arm is worth
+
+
+class PairLabel(IntEnum):
+    """Label of a pair of message and answer. `NEAR`: not what was asked for, but of use. `UNKNOWN`: cannot tell."""
+
+    WRONG = 0
+    NEAR = 1
+    RIGHT = 2
+    UNKNOWN = 3
+    UNJUDGED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LabelShare:
+    """A share of hits: the mean of its readings and a 95 % interval of this log; NaN and all that is possible without
+    labels.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ArmShares:
+    """Shares of an arm's hits, with how many of them are judged."""
+
+    hits: int
+    judged: int
+    strata: I64  # [4] hits by stratum
+    judged_strata: I64  # [4]
+    wrong: LabelShare
+    wrong_or_near: LabelShare
+    logged_wrong: LabelShare  # of the log's own answers to the same turns
+    excess: LabelShare  # wrong ones beyond those of the log: the price of answering from memory
+
+
+def judged_prefix(hits: ArmHits, stored: I64, logged: I64) -> Bool:
+    """Hits `[H]` that count as judged: of each stratum, all before the first one that lacks a label."""
+    lacking = (stored == PairLabel.UNJUDGED) | (logged == PairLabel.UNJUDGED)
+    prefix = np.zeros(len(lacking), np.bool_)
+    for stratum in range(len(STRATA)):
+        rows = np.flatnonzero(hits.stratum == stratum)
+        gaps = np.flatnonzero(lacking[rows])
+        prefix[rows[: gaps[0]] if len(gaps) else rows] = True
+    return prefix
+
+
+def arm_shares(hits: ArmHits, stored: I64, logged: I64) -> ArmShares:
+    """Shares of an arm from labels `[H]` of its stored answers and of the log's own to the same turns."""
+    judged = judged_prefix(hits, stored, logged)
+    sizes = hits.sizes
+    counts = np.bincount(hits.stratum[judged], minlength=len(STRATA))
+    stratum, mine, theirs = hits.stratum[judged], stored[judged], logged[judged]
+
+    def share(low: I64, high: I64, values: tuple[int, ...], known: tuple[int, ...] = ()) -> LabelShare:
+        ends = [_share(sizes, stratum, each, values, known) for each in (low, high)]
+        mean = float(np.mean([end.mean for end in ends]))
+        return LabelShare(mean, min(end.low for end in ends), max(end.high for end in ends))
+
+    def counted(labels: I64, *some: int) -> tuple[I64, I64]:
+        certain = np.isin(labels, some).astype(np.int64)
+        return certain, certain | (labels == PairLabel.UNKNOWN)
+
+    least, most = counted(mine, PairLabel.WRONG)
+    logged_least, logged_most = counted(theirs, PairLabel.WRONG)
+    same = stratum == SAME_TEXT
+    return ArmShares(
+        hits=len(hits.turn),
+        judged=int(judged.sum()),
+        strata=sizes,
+        judged_strata=counts,
+        wrong=share(least, most, (0, 1)),
+        wrong_or_near=share(*counted(mine, PairLabel.WRONG, PairLabel.NEAR), (0, 1)),
+        logged_wrong=share(logged_least, logged_most, (0, 1)),
+        excess=share(
+            np.where(same, 0, least - logged_most), np.where(same, 0, most - logged_least), (-1, 0, 1), (SAME_TEXT,)
+        ),
+    )
+
+
+def unit_variance(counts: F64) -> float:
+    """Variance of a hit's value under the posterior of its stratum alone, from counts `[K]` of values 0, 1, ... or
+    -1, 0, 1.
+    """
+    weights = counts + PRIOR_HITS / len(counts)
+    weights = weights / weights.sum()
+    values = np.arange(len(counts))
+    return float(weights @ values**2 - (weights @ values) ** 2)
+
+
+def _share(sizes: I64, stratum: I64, drawn: I64, values: tuple[int, ...], known: tuple[int, ...]) -> LabelShare:
+    """Share from the values drawn in each stratum; in the strata `known` all values are 0."""
+    total = int(sizes.sum())
+    worth = np.array(values, np.float64)
+    judged = np.bincount(stratum, minlength=len(sizes))
+    open_strata = [g for g in range(len(sizes)) if sizes[g] and g not in known]
+    m = int(sum(judged[g] for g in open_strata))
+    mean = variance = least = most = free_least = free_most = 0.0
+    for g in open_strata:
+        sample, rest = drawn[stratum == g], int(sizes[g] - judged[g])
+        least, most = least + sample.sum() + rest * worth.min(), most + sample.sum() + rest * worth.max()
+        if not judged[g]:
+            free_least, free_most = free_least + rest * worth.min(), free_most + rest * worth.max()
+            continue
+        counts = np.array([(sample == value).sum() for value in values], np.float64)
+        weights = counts + PRIOR_HITS * judged[g] / m / len(values)
+        mass = weights.sum()
+        p = float(weights @ worth / mass)
+        unit = float(weights @ worth**2 / mass) - p**2
+        mean += sample.sum() + rest * p
+        variance += rest * unit * (rest + mass) / (mass + 1.0)
+    if not total:
+        return LabelShare(nan, nan, nan)
+    if not m:
+        return LabelShare(nan if open_strata else 0.0, least / total, most / total)
+    df = max(m - sum(bool(judged[g]) for g in open_strata), 1)
+    widened = variance * (t.ppf(1 - ALPHA / 2, df) / norm.ppf(1 - ALPHA / 2)) ** 2
+    low, high = _beta_ends(mean, widened, least - free_least, most - free_most)
+    middle = mean + (free_least + free_most) / 2
+    return LabelShare(middle / total, (low + free_least) / total, (high + free_most) / total)
+
+
+def _beta_ends(mean: float, variance: float, least: float, most: float) -> tuple[float, float]:
+    """Ends of the 95 % interval of a beta distribution of these moments between `least` and `most`."""
+    width = most - least
+    if width <= 0 or variance <= 0:
+        return mean, mean
+    p = (mean - least) / width
+    concentration = p * (1 - p) * width**2 / variance - 1.0
+    if concentration <= 0:
+        return least, most
+    ends = beta.ppf((ALPHA / 2, 1 - ALPHA / 2), p * concentration, (1 - p) * concentration)
+    return least + width * float(ends[0]), least + width * float(ends[1])

@@ -1,0 +1,169 @@
+"""Labels of raters: read from sheets, checked row by row, kept beside a run, and merged."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+from statsmodels.stats.inter_rater import cohens_kappa
+
+from skg_bench.analysis.labels.hit_pairs import pair_digest
+from skg_bench.analysis.labels.label_shares import PairLabel
+from skg_bench.analysis.labels.sheets import unguarded
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
+from skg_bench.core.grid import F64, I64, U64
+
+RATER_LABELS = {label.name.lower(): label for label in PairLabel if label != PairLabel.UNJUDGED}
+"""Labels by word."""
+LABELS_FILE = "labels.csv"  # beside the run
+_HEAD = ("pair", "rater", "label")
+_SCALE = ", ".join(RATER_LABELS)
+
+
+def label_word(label: int) -> str:
+    """Word of a label."""
+    return PairLabel(label).name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class RaterLabel:
+    """Label that a rater gave a pair, and where it stands."""
+
+    pair: int
+    rater: str
+    label: int
+    place: str  # file and row
+
+
+def read_sheet(file: Path) -> list[RaterLabel]:
+    """Labels of a sheet. Without a column `rater`, the rater is the file's name. Rows without a label are left out.
+
+    Raises UsageError for a file that is no such sheet, naming the row.
+    """
+    try:
+        rows = list(csv.reader(StringIO(text_of(file), newline=""), strict=True))
+    except csv.Error as error:
+        raise UsageError(f"{file} is no whole CSV file ({error}); export it again") from error
+    head = [name.strip().lower() for name in rows[0]] if rows else []
+    if lacking := [name for name in ("pair", "label") if name not in head]:
+        raise UsageError(f"{file} has no column {lacking[0]!r}; it has {', '.join(head) or 'none'}")
+    labels = []
+    for number, cells in enumerate(rows[1:], 2):
+        if not any(cells):
+            continue
+        place = f"{file}, row {number}"
+        if len(cells) != len(head):
+            raise UsageError(f"{place}: {len(cells)} cells, and {len(head)} columns; the file is torn, export it again")
+        label = _label(
+            dict(zip(head, map(str.strip, cells), strict=True)), dict(zip(head, cells, strict=True)), place, file
+        )
+        labels += [label] if label else []
+    return labels
+
+
+def _label(row: Mapping[str, str], texts: Mapping[str, str], place: str, file: Path) -> RaterLabel | None:
+    word = row["label"].lower()
+    if not word:
+        return None
+    if word not in RATER_LABELS:
+        raise UsageError(f"{place}: label {row['label']!r}; valid: {_SCALE}, or nothing for not judged")
+    try:
+        pair = int(row["pair"], 16)
+    except ValueError:
+        pair = -1
+    if not 0 <= pair < 2**64:
+        raise UsageError(f"{place}: pair {row['pair']!r} is no digest of 16 hexadecimal digits, as sheets have them")
+    if {"message", "answer"} <= set(texts) and _digest_in(texts) != pair:
+        raise UsageError(
+            f"{place}: its message or answer is not the one of pair {row['pair']}; sort whole "
+            "rows only, and leave the texts as they were written"
+        )
+    return RaterLabel(pair, row.get("rater") or file.stem, RATER_LABELS[word], place)
+
+
+def _digest_in(texts: Mapping[str, str]) -> int:
+    return pair_digest(unguarded(texts["message"]), unguarded(texts["answer"]))
+
+
+def merged(labels: Sequence[RaterLabel]) -> dict[int, dict[str, int]]:
+    """Labels by pair and rater.
+
+    Raises UsageError where one rater says two things of one pair.
+    """
+    by_pair = dict[int, dict[str, RaterLabel]]()
+    for label in labels:
+        first = by_pair.setdefault(label.pair, {}).setdefault(label.rater, label)
+        if first.label != label.label:
+            raise UsageError(
+                f"{label.place}: rater {label.rater!r} says {label_word(label.label)!r}, and of the same pair "
+                f"{label_word(first.label)!r} in {first.place}; keep one of them"
+            )
+    return {pair: {rater: label.label for rater, label in by_name.items()} for pair, by_name in by_pair.items()}
+
+
+def settled(by_pair: Mapping[int, Mapping[str, int]]) -> dict[int, int]:
+    """One label a pair; `unknown` where raters differ, so that every interval covers what each of them said."""
+    return {
+        pair: next(iter(labels)) if len(labels := set(by_rater.values())) == 1 else PairLabel.UNKNOWN
+        for pair, by_rater in by_pair.items()
+    }
+
+
+def labels_of(pairs: U64, labels: Mapping[int, int]) -> I64:
+    """Label of each pair, UNJUDGED where there is none."""
+    if not labels:
+        return np.full(len(pairs), PairLabel.UNJUDGED, np.int64)
+    known = np.array(sorted(labels), np.uint64)
+    values = np.array([labels[pair] for pair in known.tolist()], np.int64)
+    at = np.minimum(np.searchsorted(known, pairs), len(known) - 1)
+    return np.where(known[at] == pairs, values[at], PairLabel.UNJUDGED)
+
+
+def labels_text(by_pair: Mapping[int, Mapping[str, int]]) -> str:
+    """The file of labels that lies beside a run: digests, raters and labels, no words."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_HEAD)
+    writer.writerows(
+        (f"{pair:016x}", rater, label_word(by_pair[pair][rater]))
+        for pair in sorted(by_pair)
+        for rater in sorted(by_pair[pair])
+    )
+    return text.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two raters on the pairs that both judged."""
+
+    raters: tuple[str, str]
+    pairs: int
+    same: int
+    kappa: float  # Cohen's; NaN where both use one label only
+    low: float
+    high: float
+    differ: tuple[int, ...]  # pairs
+
+
+def agreements(by_pair: Mapping[int, Mapping[str, int]]) -> list[Agreement]:
+    """Agreement of each two raters who judged a pair in common: Cohen (1960), Fleiss and others (1969)."""
+    raters = sorted({rater for by_rater in by_pair.values() for rater in by_rater})
+    pairs_of_raters = [(a, b) for i, a in enumerate(raters) for b in raters[i + 1 :]]
+    return [agreement for a, b in pairs_of_raters if (agreement := _agreement(by_pair, a, b)).pairs]
+
+
+def _agreement(by_pair: Mapping[int, Mapping[str, int]], a: str, b: str) -> Agreement:
+    common = {pair: (labels[a], labels[b]) for pair, labels in by_pair.items() if a in labels and b in labels}
+    counts: F64 = np.zeros((len(RATER_LABELS),) * 2)
+    for first, second in common.values():
+        counts[first, second] += 1
+    used = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1))
+    differ = tuple(pair for pair, (first, second) in common.items() if first != second)
+    kappa = low = high = np.nan
+    if len(used) > 1:
+        result = cohens_kappa(counts[np.ix_(used, used)])
+        kappa, low, high = float(result.kappa), float(result.kappa_low), float(result.kappa_upp)
+    return Agreement((a, b), len(common), len(common) - len(differ), kappa, max(low, -1.0), min(high, 1.0), differ)

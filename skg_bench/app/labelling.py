@@ -1,0 +1,174 @@
+"""`skg-bench data label`: turns of a log for people to judge, and what their labels say of all hits."""
+
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from math import isnan
+from pathlib import Path
+
+from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.labels.allocation import next_turns
+from skg_bench.analysis.labels.label_shares import LabelShare
+from skg_bench.analysis.labels.labelled_run import (
+    ArmLabels,
+    ByRater,
+    LabelledRun,
+    judged_arms,
+    kept_labels,
+    labelled_run,
+)
+from skg_bench.analysis.labels.price_decision import decision_words
+from skg_bench.analysis.labels.rater_labels import LABELS_FILE, label_word, labels_text, merged, read_sheet
+from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
+from skg_bench.app import table_blocks
+from skg_bench.app.progress import console
+from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.temporary import replace_whole, write_private
+from skg_bench.core.text import printable
+from skg_bench.runfolder.run import Run
+
+_DIFFERENCES, _SHORT = 5, 60  # pairs that are shown, characters of a text
+_HEADINGS = ("arm", "hits", "judged", "wrong", "the log's own", "beyond the log's own")
+
+
+def draw_sheets(folder: Path, n: int, out: Path | None, page: Path | None) -> None:
+    """Write turns to be judged, chosen for all arms.
+
+    Raises UsageError for a run without turns to judge, and files that are there; OSError.
+    """
+    run = Run(folder)
+    labelled = labelled_run(run, kept_labels(run))
+    _write(run, labelled, next_turns(labelled.hit_pairs, labelled.labelled, n, decides=False), out, page)
+
+
+def draw_decisive(
+    folder: Path, n: int, *, arm: str | None, price: float | None, out: Path | None, page: Path | None
+) -> None:
+    """Write the turns that narrow the decision on an arm most, unless the decision stands.
+
+    Raises UsageError as `draw_sheets` does, and for an unknown arm; OSError.
+    """
+    run = Run(folder)
+    name = _arm(run, arm)
+    labelled = labelled_run(run, kept_labels(run), [name])
+    if not labelled.arms:
+        raise UsageError(f"--arm {name}: it answered no turn from memory, so there is nothing to judge")
+    (figures,) = labelled.arms
+    screen = console()
+    if price is not None and figures.decision.verdict(price) != "open":
+        screen.print(f"decided: {_verdict(figures, price)}; more labels are not needed at this price", soft_wrap=True)
+        return
+    turns = next_turns(labelled.hit_pairs, labelled.labelled, n, decides=True)
+    if not turns:
+        screen.print(f"{name}: every hit that could tell is judged; no label can change the decision", soft_wrap=True)
+        return
+    _write(run, labelled, turns, out, page)
+
+
+def take_labels(folder: Path, sheets: Sequence[Path], arm: str | None, price: float | None) -> None:
+    """Keep the labels of sheets beside the run, and print what they say of all hits.
+
+    Raises UsageError for a faulty sheet, one of another run, and contradictions; then nothing is kept. OSError.
+    """
+    run = Run(folder)
+    shown = None if arm is None else _arm(run, arm)
+    kept = run.path / LABELS_FILE
+    labels = read_sheet(kept) if kept.is_file() else []
+    fresh = {sheet: read_sheet(sheet) for sheet in sheets}
+    by_rater = merged([*labels, *(label for sheet in fresh.values() for label in sheet)])
+    labelled = labelled_run(run, by_rater)
+    known = set(labelled.hit_pairs.pairs.tolist())
+    for sheet, given in fresh.items():
+        if not given:
+            raise UsageError(f"{sheet} holds no label yet; fill its column label with wrong, near, right or unknown")
+        if not any(label.pair in known for label in given):
+            raise UsageError(f"{sheet}: none of its {len(given):,} pairs of message and answer occurs in {folder}")
+    replace_whole(kept, labels_text(by_rater).encode())
+    screen = console()
+    for line in _heard(labelled, by_rater):
+        screen.print(line, soft_wrap=True)
+    arms = [figures for figures in labelled.arms if shown in (None, figures.arm)]
+    if arms:
+        table_blocks.show_table(screen, _HEADINGS, [_cells(figures) for figures in arms])
+    for figures in arms:
+        screen.print(_decision(figures), soft_wrap=True)
+        if price is not None:
+            screen.print(f"  {_verdict(figures, price)}", soft_wrap=True)
+    screen.print("intervals: 95 %, of this log; near counts as not wrong, unknown and disputed labels count both ways")
+    screen.print(f"next: {shlex.join(['skg-bench', 'report', str(folder)])}", soft_wrap=True)
+
+
+def _arm(run: Run, arm: str | None) -> str:
+    known = judged_arms(run)
+    if arm is not None and arm not in known:
+        raise UsageError(f"--arm {arm}: {nearest(arm, known)}")
+    if arm is None and len(known) != 1:
+        raise UsageError(f"{run.path} has {len(known)} arms that answer from memory; add --arm: {', '.join(known)}")
+    return known[0] if arm is None else arm
+
+
+def _write(run: Run, labelled: LabelledRun, turns: Sequence[int], out: Path | None, page: Path | None) -> None:
+    groups = sheet_rows(labelled.hit_pairs, turns)
+    if not groups:
+        hits = any(len(each.turn) for each in labelled.hit_pairs.arms)
+        reason = "every hit is judged" if hits else "no arm answered a turn from memory"
+        raise UsageError(f"{run.path}: {reason}, so there is nothing to judge")
+    if out is None and page is None:
+        raise UsageError("neither --out nor --page says where to write the turns to be judged")
+    for path in (path for path in (out, page) if path is not None):
+        if path.exists():
+            raise UsageError(f"{path} is there already, maybe with labels in it; name another file, or remove it")
+    screen, name = console(), out.name if out is not None else "label.csv"
+    n = sum(map(len, groups))
+    if out is not None:
+        write_private(out, sheet_text(groups))
+    if page is not None:
+        write_private(page, label_page(groups, name))
+    files = " and ".join(str(path) for path in (out, page) if path is not None)
+    screen.print(f"{len(groups):,} turns with {n:,} answers to judge: {files}", soft_wrap=True)
+    sheet = out if out is not None else Path(name)
+    command = shlex.join(["skg-bench", "data", "label", str(run.path), "--read", str(sheet)])
+    screen.print(f"then: {command}", soft_wrap=True)
+
+
+def _heard(labelled: LabelledRun, by_rater: ByRater) -> Iterator[str]:
+    other = f"; {labelled.n_other:,} others do not occur in it" if labelled.n_other else ""
+    yield f"{labelled.n_labels:,} pairs of message and answer of this run are judged{other}"
+    for each in labelled.agreements:
+        ends = "" if isnan(each.kappa) else f", kappa {each.kappa:.2f} ({each.low:.2f} to {each.high:.2f})"
+        a, b = each.raters
+        yield printable(f"{a} and {b}: the same label at {each.same:,} of {each.pairs:,} pairs{ends}")
+        for pair in each.differ[:_DIFFERENCES]:
+            message, answer = (_short(text) for text in labelled.hit_pairs.texts(pair))
+            labels = (f"{rater}: {label_word(by_rater[pair][rater])}" for rater in each.raters)
+            yield printable(f"  {message} -> {answer} ({', '.join(labels)})")
+        if len(each.differ) > _DIFFERENCES:
+            yield f"  and {len(each.differ) - _DIFFERENCES:,} more, in {LABELS_FILE} beside the run"
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, _SHORT, placeholder="...")
+
+
+def _cells(figures: ArmLabels) -> list[str]:
+    shares = figures.shares
+    return [
+        figures.arm, f"{shares.hits:,}", f"{shares.judged:,}", *(
+            _share(share) for share in (shares.wrong, shares.logged_wrong, shares.excess)
+        ),
+    ]  # fmt: skip
+
+
+def _share(share: LabelShare) -> str:
+    ends = interval(share.low, share.high, "share")
+    return f"not known ({ends})" if isnan(share.mean) else f"{number(share.mean, 'share')} ({ends})"
+
+
+def _decision(figures: ArmLabels) -> str:
+    return f"{figures.arm}: {decision_words(figures.decision)}"
+
+
+def _verdict(figures: ArmLabels, price: float) -> str:
+    verdict = figures.decision.verdict(price)
+    words = {"pays": "pays", "does not pay": "does not pay", "open": "is open; label more turns with --next"}[verdict]
+    return f"at {figures.decision.saving.words(price)} a wrong answer, {figures.arm} {words}"

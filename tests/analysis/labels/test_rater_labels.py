@@ -1,0 +1,98 @@
+"""Labels of raters: faults are named by row, contradictions refused, agreement is Cohen's."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skg_bench.analysis.labels.hit_pairs import pair_digest
+from skg_bench.analysis.labels.label_shares import PairLabel
+from skg_bench.analysis.labels.rater_labels import agreements, labels_of, labels_text, merged, read_sheet, settled
+from skg_bench.core.errors import UsageError
+
+PAIR = f"{pair_digest('When?', 'At nine'):016x}"
+
+
+def sheet(folder: Path, *rows: str, name: str = "ann.csv", head: str = "pair,label") -> Path:
+    (folder / name).write_text("\n".join((head, *rows)) + "\n")
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (f"{PAIR},rigth", "row 2: label 'rigth'; valid: wrong, near, right, unknown"),
+        ("12 34,right", "row 2: pair '12 34' is no digest"),
+        (f"{PAIR},right,more", "row 2: 3 cells, and 2 columns"),
+        (f'{PAIR},"right', "is no whole CSV file"),
+    ],
+)
+def test_a_faulty_row_is_named(tmp_path: Path, row: str, fault: str) -> None:
+    with pytest.raises(UsageError, match=r"ann\.csv") as error:
+        read_sheet(sheet(tmp_path, row))
+    assert fault in str(error.value)
+
+
+def test_a_sheet_without_labels_as_a_column_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no column 'label'; it has pair"):
+        read_sheet(sheet(tmp_path, PAIR, head="pair"))
+
+
+def test_a_sheet_whose_texts_slid_to_other_rows_is_refused(tmp_path: Path) -> None:
+    """As when a spreadsheet sorts one column and not the others."""
+    head = "pair,message,answer,label"
+    assert read_sheet(sheet(tmp_path, f"{PAIR},When?,At nine,right", head=head))[0].label == PairLabel.RIGHT
+    with pytest.raises(UsageError, match="row 2: its message or answer is not the one of pair"):
+        read_sheet(sheet(tmp_path, f"{PAIR},When?,At ten,right", head=head))
+
+
+def test_one_rater_cannot_say_two_things_of_a_pair(tmp_path: Path) -> None:
+    labels = read_sheet(sheet(tmp_path, f"{PAIR},right", f"{PAIR},WRONG "))
+    with pytest.raises(UsageError, match=r"row 3: rater 'ann' says 'wrong', and of the same pair 'right' in .*row 2"):
+        merged(labels)
+
+
+def test_where_raters_differ_the_label_is_unknown(tmp_path: Path) -> None:
+    sheets = [
+        sheet(tmp_path, f"{PAIR},{label}", name=f"{rater}.csv") for rater, label in (("a", "right"), ("b", "near"))
+    ]
+    by_rater = merged([label for each in sheets for label in read_sheet(each)])
+    assert by_rater == {int(PAIR, 16): {"a": PairLabel.RIGHT, "b": PairLabel.NEAR}}
+    assert settled(by_rater) == {int(PAIR, 16): PairLabel.UNKNOWN}
+
+
+def test_labels_come_back_from_the_file_beside_a_run(tmp_path: Path) -> None:
+    by_rater = {3: {"a": PairLabel.WRONG}, 2**64 - 1: {"a": PairLabel.RIGHT, "b": PairLabel.UNKNOWN}}
+    (tmp_path / "labels.csv").write_text(labels_text(by_rater))
+    assert merged(read_sheet(tmp_path / "labels.csv")) == by_rater
+
+
+def test_pairs_get_their_labels() -> None:
+    pairs = np.array([5, 3, 2**63], np.uint64)
+    assert labels_of(pairs, {}).tolist() == [PairLabel.UNJUDGED] * 3
+    assert labels_of(pairs, {3: PairLabel.WRONG, 2**63: PairLabel.RIGHT, 9: PairLabel.NEAR}).tolist() == [
+        PairLabel.UNJUDGED,
+        PairLabel.WRONG,
+        PairLabel.RIGHT,
+    ]
+
+
+def test_kappa_is_that_of_a_worked_example() -> None:
+    """45 of 100 both wrong, 25 both right, 15 and 15 apart: kappa is 0.70 - 0.52 over 1 - 0.52."""
+    table = {
+        (PairLabel.WRONG, PairLabel.WRONG): 45,
+        (PairLabel.WRONG, PairLabel.RIGHT): 15,
+        (PairLabel.RIGHT, PairLabel.WRONG): 15,
+        (PairLabel.RIGHT, PairLabel.RIGHT): 25,
+    }
+    both = [labels for labels, times in table.items() for _ in range(times)]
+    (agreement,) = agreements({pair: {"a": a, "b": b} for pair, (a, b) in enumerate(both)})
+    assert (agreement.pairs, agreement.same, len(agreement.differ)) == (100, 70, 30)
+    assert agreement.kappa == pytest.approx(0.18 / 0.48)
+    assert -1 < agreement.low < agreement.kappa < agreement.high < 1
+
+
+def test_raters_who_know_one_label_only_have_no_kappa() -> None:
+    (agreement,) = agreements({pair: {"a": PairLabel.RIGHT, "b": PairLabel.RIGHT} for pair in range(9)})
+    assert np.isnan(agreement.kappa)
+    assert agreement.same == 9

@@ -1,0 +1,141 @@
+"""The whole way of labels by commands: draw, judge, read, decide, and what is refused on it."""
+
+import csv
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.analysis.counts.wording import number
+from skg_bench.analysis.summary import read_summary
+from skg_bench.runfolder.run import Run
+from tests.analysis.labels.planted_log import play_log
+from tests.app.test_cli import call, refused
+from tests.conftest import ROOT
+
+LABELS = ROOT / "tests" / "analysis" / "labels" / "sgd_labels.csv"
+
+
+@pytest.fixture
+def folder(once: Callable[..., Path], elsewhere: Path) -> Path:
+    """A copy of a replayed log, and the log beside it."""
+    made = once("labels", play_log)
+    shutil.copy(made / "log.csv", elsewhere)
+    return Path(shutil.copytree(made / "run", elsewhere / "run")).relative_to(elsewhere)
+
+
+def rows_of(file: str | Path) -> list[dict[str, str]]:
+    with Path(file).open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def judge(sheet: str, out: str, changes: Mapping[str, str] | None = None) -> str:
+    """The sheet with true labels: an answer names what it answers, and whether it is right."""
+    asked = dict[str, str]()
+    for row in rows_of("log.csv"):
+        asked.setdefault(row["message"], row["answer"].split(";")[0])
+    rows = rows_of(sheet)
+    for row in rows:
+        right = row["answer"].startswith(f"{asked[row['message']]}; right")
+        label = "right" if right else "wrong"
+        row["label"] = (changes or {}).get(label, label)
+    with Path(out).open("w", newline="") as file:
+        lines = csv.DictWriter(file, rows[0])
+        lines.writeheader()
+        lines.writerows(rows)
+    return out
+
+
+def test_from_a_log_to_a_decision(folder: Path) -> None:
+    code, out, _ = call("data", "label", str(folder), "--n", "40", "--out", "s.csv", "--page", "s.html")
+    assert code == 0
+    assert out.startswith("40 turns with ")
+    assert "then: skg-bench data label run --read s.csv" in out
+    assert Path("s.csv").stat().st_mode & 0o777 == Path("s.html").stat().st_mode & 0o777 == 0o600
+    code, out, _ = call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"), "--price", "0.02")
+    assert code == 0
+    assert "all: pays if a wrong answer costs less than $0.0" in out
+    assert "a hit saves $0.01" in out
+    assert "at $0.02 a wrong answer, near pays" in out
+    code, out, _ = call(
+        "data", "label", str(folder), "--next", "20", "--arm", "near", "--price", "0.02", "--out", "t.csv"
+    )
+    assert code == 0
+    assert out.startswith("decided: at $0.02 a wrong answer, near pays")
+    assert not Path("t.csv").exists()
+    code, out, _ = call(
+        "data", "label", str(folder), "--next", "20", "--arm", "all", "--price", "0.05", "--out", "t.csv"
+    )
+    assert code == 0
+    before, more = ({row["pair"] for row in rows_of(f)} for f in ("s.csv", "t.csv"))
+    assert not before & more
+
+
+def test_a_second_rater_is_held_against_the_first(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
+    call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"))
+    code, out, _ = call("data", "label", str(folder), "--read", judge("s.csv", "bob.csv", {"wrong": "near"}))
+    assert code == 0
+    assert "ann and bob: the same label at " in out
+    assert "(ann: wrong, bob: near)" in out
+
+
+def test_labels_of_another_run_of_the_log_count_where_the_same_pairs_occur(folder: Path) -> None:
+    shutil.copytree(folder, "other")
+    call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
+    judge("s.csv", "ann.csv")
+    outs = [call("data", "label", run, "--read", "ann.csv")[1].replace("other", "run") for run in ("run", "other")]
+    assert outs[0] == outs[1]
+
+
+def test_with_all_judged_no_label_can_change_the_decision(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "100000", "--out", "s.csv")
+    call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"))
+    code, out, _ = call("data", "label", str(folder), "--next", "5", "--arm", "all", "--out", "t.csv")
+    assert (code, out) == (0, "all: every hit that could tell is judged; no label can change the decision\n")
+    assert "every hit is judged, so there is nothing to judge" in refused("data", "label", "run", "--out", "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ((), "neither --out nor --page says where"),
+        (("--out", "log.csv"), "log.csv is there already"),
+        (("--next", "5", "--out", "t.csv"), "has 2 arms that answer from memory; add --arm: all, near"),
+        (("--next", "5", "--arm", "never"), "--arm never"),
+        (("--read", "none.csv"), "none.csv"),
+        (("--read", "log.csv"), "log.csv has no column 'pair'"),
+        (("--n", "0"), "--n"),
+    ],
+)
+def test_what_cannot_be_is_refused(folder: Path, words: tuple[str, ...], fault: str) -> None:
+    assert fault in refused("data", "label", str(folder), *words)
+
+
+def test_a_sheet_without_labels_and_one_of_another_log_are_refused(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "5", "--out", "s.csv")
+    assert "s.csv holds no label yet" in refused("data", "label", "run", "--read", "s.csv")
+    Path("far.csv").write_text(f"pair,label\n{7:016x},right\n")
+    assert "none of its 1 pairs of message and answer occurs in run" in refused(
+        "data", "label", "run", "--read", "far.csv"
+    )
+    assert not (Run(folder).path / "labels.csv").exists()
+
+
+def test_the_docs_say_what_forty_labels_of_a_public_log_decide(
+    published: Callable[[str], Path], elsewhere: Path
+) -> None:
+    arms = "arms={everything: [curator=everything], never: [policy=never, curator=none]}"
+    log = published("sgd") / "dev"
+    skg_bench.run(["simulator=sgd", f"simulator.path={log}", arms, "reference=never", "out=run"], progress=False)
+    code, out, _ = call("data", "label", "run", "--read", str(LABELS), "--price", "2")
+    assert code == 0
+    words = (ROOT / "docs" / "logs.md").read_text()
+    lines = out.splitlines()
+    assert "\n".join(line.rstrip() for line in lines[1:4]) in words
+    assert lines[4] == "  at 2.00 calls of the model a wrong answer, everything is open; label more turns with --next"
+    summary = read_summary(skg_bench.Run("run")).arms["everything"]
+    low, high = (number(summary[name].mean, "share") for name in ("wrong_lower", "wrong_upper"))
+    assert f"Without labels between {low} and {high} were wrong." in words
