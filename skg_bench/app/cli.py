@@ -56,7 +56,7 @@ def skg_bench_(
 def run(
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(help="experiment=NAME profile=smoke|demo|paper key=value ...", metavar="[KEY=VALUE]..."),
+        typer.Argument(help="A log, or experiment=NAME profile=demo key=value ...", metavar="[LOG] [KEY=VALUE]..."),
     ] = None,
     multirun: Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination of key=a,b,c.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; run nothing.")] = False,

@@ -28,6 +28,7 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
     Raises UsageError, OSError.
     """
     screen = console()
+    texts = _with_log(texts, screen)
     composed = [_composed(cell, screen) for cell in (sweep_cells(texts) if multirun else [list(texts)])]
     with _reading(composed, screen):
         jobs = _jobs(composed, multirun=multirun)
@@ -41,6 +42,26 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
     if len(jobs) > 1:
         _grid(jobs, screen)
         screen.print(f"again: skg-bench compare {' '.join(str(job.out) for job in jobs)}", soft_wrap=True)
+
+
+def _with_log(texts: Sequence[str], screen: Console) -> list[str]:
+    """Overrides, where a log stands in place of those that read it."""
+    if all("=" in text or text.startswith("~") for text in texts):
+        return list(texts)
+    from skg_bench.app.log_source import is_log, log_source
+
+    logs = [text for text in texts if is_log(text)]
+    if not logs:
+        return list(texts)
+    if len(logs) > 1:
+        raise UsageError(f"{' and '.join(logs)}: a run replays one log")
+    given = [text for text in texts if text not in logs]
+    source = log_source(logs[0], given)
+    columns = ", ".join(f"{field}: {guess.column}" for field, guess in source.guesses.items())
+    read = f"columns {columns}" if columns else f"{source.written} (simulator={source.simulator})"
+    screen.print(f"{logs[0]}: {read}", soft_wrap=True, markup=False)
+    screen.print(f"  more of it: skg-bench data check {shlex.quote(logs[0])}", soft_wrap=True, markup=False)
+    return source.overrides(given)[0]
 
 
 def _composed(texts: Sequence[str], screen: Console) -> Composed:

@@ -19,15 +19,17 @@ _WEEKS = (4, 26)  # of the profiles smoke, and demo and paper
 _LOGGED = ("time", "date", "user", "session", "conversation")  # in names of columns that say who asked, and when
 
 
-def corpus_sentences(path: str) -> list[str] | None:
-    """Sentences on the corpus that `simulator=labelled` reads at `path`, and the command of a first run; None: what is
-    there is no labelled corpus.
+def is_labelled_corpus(path: str) -> bool:
+    """Is there a corpus at `path` that `simulator=labelled` reads by the usual names of its columns?"""
+    names = heading(path)
+    return names is not None and Columns(None, None).known(names) and not _log(names)
+
+
+def corpus_sentences(path: str) -> list[str]:
+    """Sentences on the corpus that `simulator=labelled` reads at `path`, and the command of a first run.
 
     Raises UsageError for a corpus that cannot be read.
     """
-    names = heading(path)
-    if names is None or not Columns(None, None).known(names) or _log(names):
-        return None
     command = ["run", "simulator=labelled", f"simulator.corpus.path={path}"]
     users: AssistantUsers = build("simulator", compose(command[1:]).root["simulator"], COMMAND_LINE)
     corpus, lines = users.corpus.load(), list[str]()  # type: ignore[union-attr]

@@ -16,7 +16,7 @@ data = typer.Typer(
 @data.command("check", epilog=examples.epilog("data check"))
 def check_data(
     file: Annotated[
-        Path, typer.Argument(help="A log, or a labelled corpus: CSV, TSV, JSON lines, Parquet, a folder, hf:NAME.")
+        str, typer.Argument(help="A log, or a labelled corpus: CSV, TSV, JSON lines, Parquet, a folder, hf:NAME.")
     ],
     overrides: Annotated[
         list[str] | None,

@@ -23,6 +23,7 @@ class Record:
     pseudo_users: bool  # each dialogue, or something else that is no person, counts as a user
     users: int
     turns: int
+    rated: int  # turns with a rating
     weeks: int
     first_day: str  # the Monday that became the first of the run, ISO
     knows: Sequence[str]  # what the log has beside user, time and message

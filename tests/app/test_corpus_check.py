@@ -9,7 +9,7 @@ import skg_bench
 from skg_bench.analysis import summary
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
-from skg_bench.app.corpus_check import corpus_sentences
+from skg_bench.app.corpus_check import corpus_sentences, is_labelled_corpus
 from skg_bench.app.launch import prepare
 from tests.simulator.logs.published import INTENTS, banking77, hwu64, pairs
 
@@ -36,12 +36,12 @@ def test_rows_that_are_left_out_are_said_before_the_run_and_stand_on_its_page(tm
     path = banking77(tmp_path, [*pairs(), pairs()[0], ("", "limits")])
     line = "test.csv: left out 1 with a text that an earlier row has (row 242); 1 with no text (row 243)"
     assert prepare(compose(run(path))).cautions() == [line]
-    assert f"Left out: {line.partition('left out ')[2]}" in (corpus_sentences(str(path)) or [])
+    assert f"Left out: {line.partition('left out ')[2]}" in (corpus_sentences(str(path)))
 
 
 def test_what_is_said_of_a_corpus_is_true_of_a_run_on_it(tmp_path: Path) -> None:
     path = banking77(tmp_path, pairs(12))
-    lines = corpus_sentences(str(path)) or []
+    lines = corpus_sentences(str(path))
     assert lines[0] == (
         "test.csv is a labelled corpus: 72 messages of 6 intents, 12 to 12 of an intent (median 12), and 0 one-offs"
     )
@@ -59,15 +59,15 @@ def test_what_is_said_of_a_corpus_is_true_of_a_run_on_it(tmp_path: Path) -> None
 
 def test_of_few_intents_it_is_said_that_no_verdict_is_drawn(tmp_path: Path) -> None:
     rows = [pair for pair in pairs() if pair[1] in ("limits", "top_up")]
-    assert any("fewer than 4 intents" in line for line in corpus_sentences(str(banking77(tmp_path, rows))) or [])
+    assert any("fewer than 4 intents" in line for line in corpus_sentences(str(banking77(tmp_path, rows))))
 
 
 @pytest.mark.parametrize("text", ["user,time,message,intent\nann,2024-03-04,hi,greet\n", "a,b\n1,2\n"])
 def test_a_log_and_a_table_of_something_else_are_no_corpora(text: str, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(text, "utf-8")
-    assert corpus_sentences(str(tmp_path / "table.csv")) is None
-    assert corpus_sentences(str(tmp_path / "absent.csv")) is None
-    assert corpus_sentences(str(tmp_path)) is None
+    assert not is_labelled_corpus(str(tmp_path / "table.csv"))
+    assert not is_labelled_corpus(str(tmp_path / "absent.csv"))
+    assert not is_labelled_corpus(str(tmp_path))
 
 
 def test_data_check_says_so_of_a_corpus_and_treats_a_log_as_one(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`skg-bench data check`: what it guesses, what it refuses to guess, and that the command it prints is right."""
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,12 @@ import pytest
 
 from skg_bench.app.building import build
 from skg_bench.app.compose import compose
+from skg_bench.app.log_source import log_source
 from skg_bench.app.trust import COMMAND_LINE
+from skg_bench.runfolder.manifest import manifest_of, run_key
 from skg_bench.simulator.logs.recorded import Recorded
 from skg_bench.simulator.logs.recorded_guess import mapping, rating_words
-from tests.app.test_cli import call
+from tests.app.test_cli import call, refused
 from tests.simulator.logs.logs import turn, write_lines
 
 PROSE = ["how long does tea steep", "will it rain today", "set an alarm for six", "how long for tea"]
@@ -101,8 +104,8 @@ def test_names_that_need_quotes_are_quoted_in_the_command(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("name", "text", "message"), [
     ("log.csv", "a;b\n1;2\n", "no column looks like the user"),
-    ("log.txt", "x", r"must end in .csv"),
-    ("none.csv", None, "is no file"),
+    ("log.xls", "x", r"must end in .csv"),
+    ("none.csv", None, "is not there; a log is a table"),
 ])  # fmt: skip
 def test_what_is_no_log_is_refused(tmp_path: Path, name: str, text: str | None, message: str) -> None:
     if text is not None:
@@ -110,3 +113,60 @@ def test_what_is_no_log_is_refused(tmp_path: Path, name: str, text: str | None, 
     code, out, error = call("data", "check", str(tmp_path / name))
     assert code == 2
     assert message in " ".join((out + error).split())
+
+
+def test_a_run_takes_a_log_as_it_takes_the_command_of_the_check(elsewhere: Path) -> None:
+    times = [f"2026-01-05 1{i}:00" for i in range(4)]
+    rows = [turn("a", time, text, answer="so", stars=5) for time, text in zip(times, PROSE, strict=True)]
+    write_lines(Path("log.jsonl"), rows)
+    code, out, _ = call("run", "log.jsonl", "out=one", "embedder=hashing")
+    assert code == 0, out
+    assert out.startswith(
+        "log.jsonl: columns user: user, time: time, message: message, answer: answer, satisfaction: stars"
+    )
+    checked = call("data", "check", "log.jsonl")[1]
+    assert "100.0 % of its turns are rated" in checked
+    code, _, _ = call(*shlex.split(checked.strip().splitlines()[-1])[1:], "out=two", "embedder=hashing")
+    assert code == 0
+    assert run_key(manifest_of(Path("one/manifest.json"))) == run_key(manifest_of(Path("two/manifest.json")))
+
+
+@pytest.mark.parametrize(("given", "simulator"), [
+    ("sgd/dev", "sgd"), ("sgd/dev/dialogues_001.json", "sgd"), ("uss/SGD.txt", "uss"),
+])  # fmt: skip
+def test_published_forms_are_known_by_their_files(published: Callable[[str], Path], given: str, simulator: str) -> None:
+    name, _, inside = given.partition("/")
+    log = str(published(name) / inside)
+    assert printed(log).format == simulator
+    code, out, _ = call("run", log, "users=2", "--dry-run")
+    assert code == 0
+    assert f"simulator={simulator}" in out
+
+
+def test_a_folder_of_agentropy_is_known_by_its_signals(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "signals.jsonl").touch()
+    for folder in (tmp_path, tmp_path / "ann"):
+        assert log_source(str(folder), []).simulator == "agentropy"
+
+
+def test_a_folder_of_the_datasets_library_is_guessed_as_a_table_is(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = {"who": list("abab"), "asked_at": [f"2026-01-05 1{i}:00" for i in range(4)], "question": PROSE}
+    datasets.Dataset.from_dict(rows).save_to_disk(str(tmp_path / "saved"))
+    log = printed(str(tmp_path / "saved"))
+    assert log.record.turns == 4
+    assert [log.columns[name] for name in ("user", "time", "message")] == ["who", "asked_at", "question"]
+
+
+@pytest.mark.parametrize(("words", "fault"), [
+    (("none.csv",), "none.csv is not there; a log is a table"),
+    (("empty",), "empty is a folder without a log; a log is a table"),
+    (("a.csv", "b.csv"), "a.csv and b.csv: a run replays one log"),
+    (("a.csv", "simulator=sgd"), "a.csv and simulator=sgd: give a log, or a simulator and simulator.path"),
+    (("a.csv",), "say which: simulator.columns.time=COLUMN; or simulator.columns.time=null, and rows come a day apart"),
+])  # fmt: skip
+def test_what_is_no_log_is_refused_with_what_is(elsewhere: Path, words: tuple[str, ...], fault: str) -> None:
+    Path("empty").mkdir()
+    Path("a.csv").write_text("user,text,words\nann,how long for tea,tea\nann,will it rain,rain\nbob,when is tea,tea\n")
+    assert fault in refused("run", *words)

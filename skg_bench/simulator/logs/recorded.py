@@ -223,8 +223,8 @@ class Recorded:
             assumes |= assumed(self._file)
         name = self._file.name if self._dataset is None else self._dataset.title
         return Record(
-            name, dialogues or "users" in made_up, len(log.users), len(log.time), log.weeks, log.first_day, log.knows,
-            self.redact, assumes, read, out.found, log.offsets,
+            name, dialogues or "users" in made_up, len(log.users), len(log.time), int((log.rating >= 0).sum()),
+            log.weeks, log.first_day, log.knows, self.redact, assumes, read, out.found, log.offsets,
         )  # fmt: skip
 
     @property
