@@ -23,8 +23,7 @@ EXCEPTIONS = {
     "store/sqlite.py: sqlite3.connect": "SQLite opens for writing, which waits for nothing, and reads pages",
     "embedder/minilm_graph.py: load_file": "weights of the package that carries them",
     "router/shared/index.py: read_index": "FAISS opens by itself, after all bytes were digested through `blocks_of`",
-    "analysis/report/page.py: read_text": "a template of this package",
-    "analysis/report/several_runs.py: read_text": "a template of this package",
+    "analysis/report/assets.py: read_text": "a template of this package",
     "launcher/ray_cluster.py: read_text": "a file that the driver wrote a moment ago, and which no other node may have",
     "app/dataset_commands.py: urlopen": "a server, of which so many bytes are read",
 }
