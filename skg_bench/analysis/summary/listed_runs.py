@@ -12,7 +12,7 @@ from pathlib import Path
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.summary.document import SUMMARY_VERSION
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import json_of, text_of
+from skg_bench.core.foreign import members_of, text_of
 from skg_bench.core.text import printable
 from skg_bench.runfolder.manifest import accepted, manifest_of
 
@@ -71,14 +71,15 @@ def _listed(folder: Path) -> ListedRun:
     try:
         if not accepted(folder, "summary.json", manifest.get("files", {})):
             return replace(known, state="its figures were changed: skg-bench report")
-        return _with_verdict(known, json_of(text_of(folder / "summary.json"), folder))
+        text = text_of(folder / "summary.json")
+        return _with_verdict(known, members_of(text, ("version", "learner", "differences"), folder))
     except (UsageError, OSError):
         return replace(known, state=_NO_FIGURES)
 
 
-def _with_verdict(known: ListedRun, summary: object) -> ListedRun:
+def _with_verdict(known: ListedRun, summary: Mapping[str, object]) -> ListedRun:
     """A line with the verdict of the run's figures, as they stand in its file."""
-    if not isinstance(summary, dict) or summary.get("version") != SUMMARY_VERSION:
+    if summary.get("version") != SUMMARY_VERSION:
         return replace(known, state=_NO_FIGURES)
     learner, differences = str(summary.get("learner")), summary.get("differences")
     gaps = {
