@@ -3,6 +3,7 @@
 Such a file (an experiment's README, a report, a module) becomes a page of the site, which is whole without a network.
 """
 
+import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +19,10 @@ from skg_bench.analysis.report.glossary import REPLAY_WORDS, WORDS
 from skg_bench.app.cli import app as cli
 
 ROOT = Path(__file__).resolve().parents[1]
+_NOTEBOOK = "docs/first_notebook.ipynb"
 _LINK = re.compile(r"(!?\[(?:[^\]\\]|\\.)*\])\(([^)\s#]+)(#[^)\s]*)?\)")
 _PYTHON = (
-    "skg_bench.app.api.run", "skg_bench.app.api.compare", "skg_bench.app.evaluating.evaluate",
+    "skg_bench.app.api.run", "skg_bench.app.api.compare", "skg_bench.app.api.plot", "skg_bench.app.evaluating.evaluate",
     "skg_bench.app.evaluating.Evaluation", "skg_bench.app.gate.gate", "skg_bench.app.stored.open_store",
     "skg_bench.runfolder.run.Run", "skg_bench.analysis.comparison.compare.Comparison",
     "skg_bench.core.errors.UsageError",
@@ -32,6 +34,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds pages that are made, and those of files to which some page links, and so on."""
     texts = {f"docs/{file.src_uri}": file.content_string for file in files.documentation_pages()}
     made = {f"docs/reference/{name}.md": "\n\n".join(page()) for name, page in _MADE.items()}
+    made[_NOTEBOOK] = "\n\n".join(_notebook())
     beside = {"CHANGELOG.md"}
     waiting = [*texts, *made, *beside]
     while waiting:
@@ -84,6 +87,8 @@ _paths: dict[str, str] = {}  # place on the site -> file of the repository, of t
 
 def uri_of(path: str) -> str:
     """Place on the site of a file of the repository."""
+    if path == _NOTEBOOK:
+        return "tutorials/notebook.md"
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     if path == "README.md":
@@ -124,6 +129,13 @@ def _targets(path: str, text: str) -> Iterator[str]:
 
 
 # ----------------------------------------------------------------------------------------- pages that are made
+
+
+def _notebook() -> Iterator[str]:
+    for cell in json.loads(_text(_NOTEBOOK))["cells"]:
+        text = "".join(cell["source"])
+        yield text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```"
+    yield '<a href="../first_notebook.ipynb" download>The notebook as a file</a>'
 
 
 def _glossary() -> Iterator[str]:

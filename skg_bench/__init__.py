@@ -4,6 +4,7 @@
 >>> run = skg_bench.run(["experiment=assistant_growth", "profile=smoke"])
 >>> run.turns("skg").to_pandas()
 >>> skg_bench.compare(run, reference="never")
+>>> skg_bench.plot(run, "hit_rate")
 >>> skg_bench.evaluate(MyAssistant)
 >>> skg_bench.gate("runs/gate", "data/gate/baseline.json").state
 >>> skg_bench.open_store(path="skillbooks.db").prompt("anna")
@@ -22,6 +23,7 @@ from skg_bench.core.package import VERSION
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison as Comparison
     from skg_bench.app.api import compare as compare
+    from skg_bench.app.api import plot as plot
     from skg_bench.app.api import run as run
     from skg_bench.app.evaluating import Evaluation as Evaluation
     from skg_bench.app.evaluating import evaluate as evaluate
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from skg_bench.runfolder.run import Run as Run
 
 __version__ = VERSION
-__all__ = ["Comparison", "Evaluation", "Run", "UsageError", "compare", "evaluate", "gate", "open_store", "run"]
+__all__ = ["Comparison", "Evaluation", "Run", "UsageError", "compare", "evaluate", "gate", "open_store", "plot", "run"]
 
 _HOMES = {
     "Comparison": "skg_bench.analysis.comparison.compare",
@@ -42,6 +44,7 @@ _HOMES = {
     "evaluate": "skg_bench.app.evaluating",
     "gate": "skg_bench.app.gate",
     "open_store": "skg_bench.app.stored",
+    "plot": "skg_bench.app.api",
     "run": "skg_bench.app.api",
 }
 

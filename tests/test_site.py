@@ -58,6 +58,15 @@ def test_tutorials_have_what_the_folders_of_init_say(site: Path) -> None:
         assert longest in page, kind
 
 
+def test_the_notebook_is_a_page_with_its_cells_and_a_file(site: Path) -> None:
+    page = (site / "tutorials" / "notebook.html").read_text("utf-8")
+    assert "A first notebook" in page
+    assert page.count('<div class="highlight">') >= 8
+    assert 'href="../first_notebook.ipynb"' in page
+    assert (site / "first_notebook.ipynb").read_bytes() == (ROOT / "docs" / "first_notebook.ipynb").read_bytes()
+    assert 'href="tutorials/notebook.html"' in (site / "index.html").read_text("utf-8")
+
+
 def test_nothing_of_it_is_asked_for_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         asked = re.findall(r'<(?:script|img|iframe|link rel="stylesheet")[^>]+="(\w+:[^"]+)"', page.read_text("utf-8"))

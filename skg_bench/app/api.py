@@ -1,5 +1,5 @@
-"""`skg_bench.run`, from overrides to a finished run, with progress, and `skg_bench.compare`. Little is imported before
-the first line.
+"""`skg_bench.run`, from overrides to a finished run, with progress; `skg_bench.compare` and `skg_bench.plot`. Little is
+imported before the first line.
 """
 
 import sys
@@ -15,6 +15,7 @@ from skg_bench.app.progress import console, progress_bars, run_headline
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison
+    from skg_bench.analysis.report.plots import Plot
     from skg_bench.engine.execute import Progress
     from skg_bench.runfolder.run import Run
 
@@ -60,6 +61,26 @@ def compare(
     if shared and compared.users == 1:  # resamples of one instance are all the same
         rows = tuple(replace(row, bootstrap=(nan, nan)) for row in rows)
     return replace(compared, gaps=(*shared, *compared.gaps), rows=rows)
+
+
+def plot(source: "Run | Comparison | str | Path", *names: str, arms: Sequence[str] | None = None) -> "Plot":
+    """A figure of metrics: of a run curves by week with bands, of a comparison differences with intervals.
+
+    `names`: of metrics, default: the main ones. `arms`: default: of a run those that its page shows first, of a
+    comparison all.
+
+    >>> plot(run, "hit_rate", arms=["skg", "never"])
+    >>> plot(compare(run)).save("differences.svg")
+
+    Raises UsageError for what is no run, a run without figures, an unknown metric or arm.
+    """
+    from skg_bench.analysis.comparison.compare import Comparison
+    from skg_bench.analysis.report.plots import curves_plot, differences_plot
+    from skg_bench.runfolder.run import Run
+
+    if isinstance(source, Comparison):
+        return differences_plot(source, names, arms)
+    return curves_plot(source if isinstance(source, Run) else Run(source), names, arms)
 
 
 def _counted(overrides: Sequence[str], progress: "Progress | None") -> "Run":

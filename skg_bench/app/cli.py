@@ -201,12 +201,13 @@ def runs(
     folder: Annotated[Path, typer.Argument(help="A folder that holds run folders.")] = Path("runs"),
     order: Annotated[str, typer.Option("--sort", help="when, name or difference.")] = "when",
     text: Annotated[str, typer.Option("--only", help="Runs whose line or question has this text.")] = "",
+    page: Annotated[Path | None, typer.Option(help="Write the list as a page into this file, .html.")] = None,
 ) -> None:
     """List runs: when, how large, and what became of the learner."""
     with plain_errors():
         from skg_bench.app.run_list import show_runs
 
-        show_runs(folder, order, text)
+        show_runs(folder, order, text, page)
 
 
 @app.command(epilog=examples.epilog("skills"))

@@ -36,6 +36,7 @@ EXAMPLES = {
     "runs": (
         "skg-bench runs",
         "skg-bench runs cells --sort difference --only worse",
+        "skg-bench runs --page runs/all.html",
     ),
     "skills": (
         f"skg-bench skills {RUN}",

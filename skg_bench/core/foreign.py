@@ -41,6 +41,8 @@ _MANY = 5_000_000  # values in a file; an alias in yaml counts as what it stands
 _SHOWN = 200  # characters of a reason
 _HALF = "holds half a surrogate pair, which no text has"
 _INT64 = 2**63
+_DECODER = json.JSONDecoder()
+_ATOMS = (bool, type(None))
 
 
 @contextmanager
@@ -160,6 +162,22 @@ def json_of(text: str | bytes, where: object) -> Any:
         raise UsageError(f"{where} is no whole JSON: {error}") from error
 
 
+def members_of(text: str, names: Sequence[str], where: object) -> dict[str, object]:
+    """Values of these keys of a JSON object. If it is written with an indent of 1, the rest is not parsed: no line of
+    anything inside begins with a single space.
+
+    Raises UsageError as `json_of` does.
+    """
+    places = {name: text.find(f'\n "{name}": ') for name in names}
+    if min(places.values()) < 0:
+        whole = json_of(text, where)
+        return {name: whole[name] for name in names if name in whole} if isinstance(whole, dict) else {}
+    try:
+        return {name: _DECODER.raw_decode(text, at + len(name) + 6)[0] for name, at in places.items()}
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where} is no whole JSON: {error}") from error
+
+
 def json_file(path: Path) -> Any:
     """The plain values of a JSON file.
 
@@ -174,6 +192,8 @@ def plain(value: Any, where: object) -> Any:
 
     Raises UsageError with the place.
     """
+    if _is_plain(value):
+        return value
     left: list[tuple[Any, str, int]] = [(value, "", 0)]
     count = 0
     while left:
@@ -189,6 +209,32 @@ def plain(value: Any, where: object) -> Any:
         elif isinstance(inner, list | tuple | set):
             left += [(child, f"{path}[{i}]", depth + 1) for i, child in enumerate(inner)]
     return value
+
+
+def _is_plain(value: object) -> bool:
+    """Is nothing wrong, as far as types of JSON go? That takes a fifth of looking for the place of a fault."""
+    level, count, depth = [value], 1, 0
+    while level and depth <= _DEEP:
+        below: list[object] = []
+        for inner in level:
+            if type(inner) is str:
+                sound = inner.isascii() or unicode(inner)
+            elif type(inner) is float:
+                sound = isfinite(inner)
+            elif type(inner) is int:
+                sound = -_INT64 <= inner < _INT64
+            elif type(inner) is dict:
+                below += inner.values()
+                sound = all(type(key) is str and (key.isascii() or unicode(key)) for key in inner)
+            elif type(inner) is list:
+                below += inner
+                sound = True
+            else:
+                sound = type(inner) in _ATOMS
+            if not sound or count + len(below) > _MANY:
+                return False
+        level, count, depth = below, count + len(below), depth + 1
+    return not level
 
 
 def _fault(value: Any, depth: int, count: int) -> str:

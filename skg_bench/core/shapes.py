@@ -14,7 +14,7 @@ def shaped(kind: Any, value: Any, where: str) -> Any:
 
     Raises ValueError, which names the field below `where`.
     """
-    origin, inner = get_origin(kind), get_args(kind)
+    origin, inner = _parts(kind)
     if kind is Any:
         return value
     if origin is UnionType:
@@ -36,6 +36,11 @@ def shaped(kind: Any, value: Any, where: str) -> Any:
         return value
     name = kind.__name__ if origin is None else kind
     raise ValueError(f"{where} is {reprlib.repr(value)}, which is not of type {name}")
+
+
+@cache
+def _parts(kind: object) -> tuple[object, tuple[object, ...]]:
+    return get_origin(kind), get_args(kind)
 
 
 @cache

@@ -200,8 +200,13 @@ class Run:
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
 
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
-        """Turn rows of one arm, by user and turn."""
-        return self._read("turns", arm, columns, users)
+        """Turn rows of one arm, by user and turn. Columns of replayed logs are left out if no log was replayed and they
+        are not named.
+        """
+        table = self._read("turns", arm, columns, users)
+        if columns or self.manifest.get("log"):
+            return table
+        return table.select([name for name in table.column_names if name not in _REPLAYED])
 
     def updates(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Update operations of one arm, by user and turn, in the order in which they were applied."""
@@ -219,6 +224,7 @@ class Run:
 _SCHEMAS: Mapping[str, pa.Schema] = {
     "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING_LOG,
 }  # fmt: skip
+_REPLAYED = frozenset(field.name for field in schema.REPLAYED_COLUMNS)
 
 
 def _check(table: pa.Table, wanted: pa.Schema, file: Path) -> None:

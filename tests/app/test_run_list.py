@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import skg_bench
-from skg_bench.app.run_list import ListedRun, listed_runs
+from skg_bench.analysis.summary.listed_runs import ListedRun, listed_runs
 from tests.app.test_cli import call
-from tests.runs import changed
+from tests.runs import changed, save
 
 
 @pytest.fixture
@@ -56,10 +56,32 @@ def test_runs_are_sorted_and_chosen(folder: Path) -> None:
     assert names("--only", "nowhere") == []
 
 
+def test_the_list_is_a_page_of_the_same_runs(folder: Path) -> None:
+    page = folder / "pages" / "all.html"
+    page.parent.mkdir()
+    code, out, err = call("runs", str(folder), "--page", str(page), "--only", "unfinished")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [f"1 runs in {folder}", f"page: {page}"]
+    text = page.read_text("utf-8")
+    assert 'href="../third/report.html"' in text
+    assert "second" not in text
+    assert "http" not in text.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize("name", ["all.txt", "nowhere/all.html"])
+def test_a_page_that_cannot_be_written_is_refused(folder: Path, name: str) -> None:
+    code, _, err = call("runs", str(folder), "--page", str(folder / name))
+    assert code == 2
+    assert name in err
+    assert "Traceback" not in err
+    assert not (folder / name).exists()
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
         (lambda run: (run / "manifest.json").write_text("{", "utf-8"), "its manifest cannot be read"),
+        (lambda run: save(run, {"schema": 12, "arms": []}), "its manifest cannot be read"),
         (lambda run: (run / "summary.json").unlink(), "no figures of this version: skg-bench report"),
         (lambda run: better(run / "summary.json"), "its figures were changed: skg-bench report"),
     ],

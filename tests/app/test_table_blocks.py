@@ -1,6 +1,7 @@
 """Tables on a terminal of 80 columns."""
 
 from io import StringIO
+from time import process_time
 
 from rich.console import Console
 
@@ -47,3 +48,22 @@ def test_prose_is_wrapped_between_words_and_figures_stay_whole() -> None:
 def test_a_word_wider_than_the_terminal_is_folded_and_not_cut() -> None:
     path = "/folder" * 20
     assert "".join("".join(printed(["dataset", "here"], [["uss", path]])).split()).replace("datasethereuss", "") == path
+
+
+def test_a_table_in_which_nothing_is_wrapped_has_its_columns_under_one_another() -> None:
+    lines = printed(["run", "size", "verdict"], [["first", "+0.1", "better"], ["宽", "-12.25", "-"]], width=40)
+    assert [line.rstrip() for line in lines] == [
+        "run      size  verdict",
+        "first    +0.1  better",
+        "宽     -12.25  -",
+    ]
+
+
+def test_a_thousand_rows_are_printed_in_a_fraction_of_a_second() -> None:
+    rows = [
+        [f"run-{n}", *["2026-11-27 10:00", "12 x 4", "0", "16", "skg", "-0.012", "worse", "whole"]] for n in range(1000)
+    ]
+    before = process_time()
+    lines = printed(["run", "when", "size", "seed", "arms", "learner", "utility", "verdict", "state"], rows, width=120)
+    assert process_time() - before < 1.0  # a cell for each value took three times as long
+    assert len(lines) == 1001

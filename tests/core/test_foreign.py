@@ -1,6 +1,7 @@
 """One way to open what is foreign: files only, at once, and no more than was asked for."""
 
 import ast
+import json
 import os
 import threading
 from pathlib import Path
@@ -23,8 +24,7 @@ EXCEPTIONS = {
     "store/sqlite.py: sqlite3.connect": "SQLite opens for writing, which waits for nothing, and reads pages",
     "embedder/minilm_graph.py: load_file": "weights of the package that carries them",
     "router/shared/index.py: read_index": "FAISS opens by itself, after all bytes were digested through `blocks_of`",
-    "analysis/report/page.py: read_text": "a template of this package",
-    "analysis/report/several_runs.py: read_text": "a template of this package",
+    "analysis/report/assets.py: read_text": "a template of this package",
     "launcher/ray_cluster.py: read_text": "a file that the driver wrote a moment ago, and which no other node may have",
     "app/dataset_commands.py: urlopen": "a server, of which so many bytes are read",
 }
@@ -167,3 +167,61 @@ def test_a_pipe_that_is_written_to_is_not_read_either(tmp_path: Path) -> None:
         foreign.bytes_of(tmp_path / "pipe")
     os.close(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK))
     writer.join(5)
+
+
+def nested(levels: int) -> object:
+    """A zero in so many lists and mappings."""
+    value: object = 0
+    for level in range(levels):
+        value = [value] if level % 2 else {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"a": [1.0, float("nan")]}, r"file: a\[1\] is nan, and a finite number is needed"),
+        ({"a": {"b": 2**63}}, r"file: a\.b is a number beyond 64 bits"),
+        ({"a": ["\ud800"]}, r"file: a\[0\] "),
+        ({"a": {"\ud800": 1}}, r"file: a key of a "),
+        (nested(101), "is nested more than 100 levels deep"),
+    ],
+)
+def test_a_fault_is_told_with_its_place(value: object, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        foreign.plain(value, "file")
+
+
+@pytest.mark.parametrize("value", [nested(100), {"a": [-(2**63), 2**63 - 1, "é", True, None, 1.5, {}, []]}, "", 0])
+def test_what_has_no_fault_is_itself(value: object) -> None:
+    assert foreign.plain(value, "file") is value
+
+
+def test_lists_that_stand_in_one_another_many_times_are_given_up_before_they_are_counted_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(foreign, "_MANY", 10_000)
+    value: list[object] = [0]
+    for _ in range(60):  # as aliases of yaml may: 10 to the power of 60 values
+        value = [value] * 10
+    with pytest.raises(UsageError, match=r"holds more than 10,000 values"):
+        foreign.plain(value, "file")
+    ring: list[object] = []
+    ring.append(ring)
+    with pytest.raises(UsageError, match="levels deep"):
+        foreign.plain(ring, "file")
+
+
+@pytest.mark.parametrize("indent", [None, 1, 2])
+def test_some_keys_of_an_object_have_the_values_that_they_have_in_the_whole(indent: int | None) -> None:
+    inside = {"last": 1, 'x\n "last": 2': '\n "last": 3', "list": [{"last": 4}]}
+    whole = {"first": inside, "other": [inside], "last": {"é": None}}
+    text = json.dumps(whole, indent=indent, ensure_ascii=False)
+    assert foreign.members_of(text, ("last", "first"), "file") == {"last": whole["last"], "first": inside}
+    assert foreign.members_of(text, ("last", "missing"), "file") == {"last": whole["last"]}
+
+
+@pytest.mark.parametrize("text", ['{\n "last": {', '{\n "last": ' + "[" * 100_000, "{", "[" * 100_000])
+def test_an_object_that_is_cut_off_is_no_whole_json(text: str) -> None:
+    with pytest.raises(UsageError, match="file is no whole JSON"):
+        foreign.members_of(text, ("last",), "file")

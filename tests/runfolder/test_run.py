@@ -57,6 +57,17 @@ def test_only_the_shard_of_the_users_is_read(folder: Path) -> None:
     assert Run(folder).feedback("skg", users=[3000]).num_rows == 0
 
 
+def test_columns_of_a_replayed_log_are_there_if_one_was_replayed_or_if_they_are_named(folder: Path) -> None:
+    replayed = [field.name for field in schema.REPLAYED_COLUMNS]
+    simulated = schema.turns(3).names[: -len(replayed)]
+    run = Run(folder)
+    assert run.turns("skg").column_names == simulated
+    assert list(run.turns("skg").to_pandas()) == simulated
+    assert run.turns("skg", ["logged_id"]).column_names == ["logged_id", "user", "turn"]
+    run.manifest["log"] = {"rows": 1}
+    assert run.turns("skg").column_names == [*simulated, *replayed]
+
+
 def test_ratings_are_the_feedback_of_that_kind_alone(folder: Path) -> None:
     table = ratings(Run(folder).feedback("skg", ["kind", "value"], users=[1, 5]))
     assert table.to_pydict() == {"rating": ["partial", "ok", "ok"], "user": [1, 1, 5], "turn": [2, 3, 7]}

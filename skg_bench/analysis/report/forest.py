@@ -26,16 +26,16 @@ def forest_svg(comparison: Comparison, names: Sequence[str] = ()) -> str:
 
     `names`: of metrics; by default utility, the first ones of the domain, and those of answers.
     """
-    names = names or list(dict.fromkeys(("utility", *comparison.own[:OWN_PANELS], *FOREST_PANELS)))
+    names = names or main_metrics(comparison)
     arms = list(dict.fromkeys(row.arm for row in comparison.rows))
     rows = {(row.arm, row.metric.name): row for row in comparison.rows}
-    shown = [name for name in names if any(row.metric.name == name for row in comparison.rows)]
+    shown = [name for name in names if name in measured_metrics(comparison)]
     left = _PAD + LETTER * max((len(arm) for arm in arms), default=0) + 10
     width, height = left + len(shown) * (_PANEL + _GAP) - _GAP + _PAD, _HEAD + _LINE * len(arms) + _FOOT + _PAD
     size = f'width="{width:.0f}" height="{height}"'
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" {size} role="img"',
-        f' aria-label="{escape(_described(comparison))}">',
+        f' aria-label="{escape(forest_in_words(comparison))}">',
         f'<style>{STYLE}{_OWN}</style><rect class="paper" {size} rx="6"/>',
         f'<text class="title" x="{_PAD}" y="{_PAD + 12}">Difference from {escape(comparison.reference)}</text>',
         f'<text x="{_PAD}" y="{_PAD + 28}">{escape(_under(comparison))}</text>',
@@ -46,6 +46,18 @@ def forest_svg(comparison: Comparison, names: Sequence[str] = ()) -> str:
     for n, name in enumerate(shown):
         out.append(_panel([rows[arm, name] for arm in arms], left + n * (_PANEL + _GAP)))
     return "".join([*out, "</svg>\n"])
+
+
+def main_metrics(comparison: Comparison) -> list[str]:
+    """Metrics that a figure shows if none are named."""
+    return list(dict.fromkeys(("utility", *comparison.own[:OWN_PANELS], *FOREST_PANELS)))
+
+
+def measured_metrics(comparison: Comparison) -> list[str]:
+    """Names of metrics of which some arm has a difference."""
+    return list(dict.fromkeys(
+        row.metric.name for row in comparison.rows if row.difference.estimate.mean == row.difference.estimate.mean
+    ))  # fmt: skip
 
 
 def _panel(rows: Sequence[ComparisonRow], left: float) -> str:
@@ -101,11 +113,11 @@ def _under(comparison: Comparison) -> str:
     )
 
 
-def _described(comparison: Comparison) -> str:
-    """The figure in words, for those who do not see it."""
+def forest_in_words(comparison: Comparison, name: str = "utility") -> str:
+    """The differences in a metric in words, for those who do not see the figure."""
+    rows = [row for row in comparison.rows if row.metric.name == name]
     phrases = [
         f"{row.arm}: {number(row.difference.estimate.mean, row.metric.unit, signed=True)}, {row.difference.verdict}"
-        for row in comparison.rows
-        if row.metric.name == "utility"
+        for row in rows
     ]
-    return f"Difference in utility from {comparison.reference}: {'; '.join(phrases)}."
+    return f"Difference in {rows[0].metric.label if rows else name} from {comparison.reference}: {'; '.join(phrases)}."

@@ -4,11 +4,8 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from skg_bench.analysis import summary
@@ -17,6 +14,7 @@ from skg_bench.analysis.comparison.companion_runs import companion_runs
 from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report import chart, heads, logged, page_charts, tables, verdict
 from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
+from skg_bench.analysis.report.assets import page_asset, page_template
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.hit_cosines import COSINE_HEADINGS, hit_cosines
@@ -39,7 +37,6 @@ from skg_bench.runfolder.run import Run
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 LEAST_TURNS = 60  # of a user in an arm other than the learner
 PAGE_SCRIPTS = ("figures.js", "pick.js", "tables.js", "export.js", "learner.js", "prices.js", "users.js")
-PAGE_PACKAGE = "skg_bench.analysis.report"
 
 
 def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = ()) -> str:
@@ -66,10 +63,10 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     people = rosters(run, arm, content.reference, users)
     cap = CAP if users is None else ASKED_CAP
     page = Page(
-        css=_asset("page.css"),
+        css=page_asset("page.css"),
         arms_css=Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
         scripts=[
-            _asset(name)
+            page_asset(name)
             for name in (*PAGE_SCRIPTS[:-1], *(("outcome.js",) if content.telling.turn else ()), PAGE_SCRIPTS[-1])
         ],
         title=f"skg_bench: {run.config.get('experiment') or 'run'}",
@@ -130,25 +127,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         manifest=json.dumps(run.manifest, indent=1, ensure_ascii=False),
         glossary=entries(content),
     )
-    return _template().render({f.name: getattr(page, f.name) for f in fields(page)}, marked=marked, code=code)
-
-
-@cache
-def _template() -> Template:
-    """The page's template; compiling it takes as long as a page of a small run."""
-    environment = Environment(
-        loader=PackageLoader(PAGE_PACKAGE, "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.j2")
-
-
-def _asset(name: str) -> Markup:
-    """A stylesheet or script of this package."""
-    return Markup((files(PAGE_PACKAGE) / name).read_text("utf-8"))  # noqa: S704  our own file
+    values = {f.name: getattr(page, f.name) for f in fields(page)}
+    return page_template("page.html.j2").render(values, marked=marked, code=code)
 
 
 def _svg(c: chart.Chart, main_arms: Sequence[str]) -> Markup:

@@ -57,22 +57,27 @@ def picture_svg(run: Run, arms: Sequence[str] | None = None) -> str:
     return side_by_side(panels, all_looks, shown_arms)
 
 
-def side_by_side(panels: Sequence[chart.Chart], all_looks: Sequence[Look], arms: Sequence[str]) -> str:
-    """Charts side by side, with the lines of these arms."""
-    width = 2 * _PAD + len(panels) * (chart.WIDTH + _GAP) - _GAP
+def side_by_side(
+    panels: Sequence[chart.Chart], all_looks: Sequence[Look], arms: Sequence[str], columns: int | None = None
+) -> str:
+    """Charts side by side, with the lines of these arms; `columns`: charts of a row, None: all."""
+    columns = min(columns or len(panels), len(panels))
+    width = 2 * _PAD + columns * (chart.WIDTH + _GAP) - _GAP
     panels = [replace(panel, series=[s for s in panel.series if s.name in arms]) for panel in panels]
     tall = max((chart.height(len(panel.series) + len(panel.ceilings)) for panel in panels), default=chart.HEIGHT)
-    height = 2 * _PAD + _HEAD + tall
+    rows = -(-len(panels) // max(columns, 1))
+    height = 2 * _PAD + max(rows, 1) * (_HEAD + tall + _GAP) - _GAP
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<style>{STYLE}{stylesheet(all_looks).replace('@media screen and', '@media')}</style>",
         f'<rect class="paper" width="{width}" height="{height}" rx="6"/>',
     ]
     for n, panel in enumerate(panels):
-        x = _PAD + n * (chart.WIDTH + _GAP)
-        box = f' x="{x}" y="{_PAD + _HEAD}" width="{chart.WIDTH}" height="{tall}" preserveAspectRatio="xMidYMin"'
-        out.append(f'<text class="title" x="{x}" y="{_PAD + 14}">{escape(without_markup(panel.title))}</text>')
-        out.append(f'<text x="{x}" y="{_PAD + 32}">{escape(without_markup(panel.says))}</text>')
+        row, column = divmod(n, columns)
+        x, y = _PAD + column * (chart.WIDTH + _GAP), _PAD + row * (_HEAD + tall + _GAP)
+        box = f' x="{x}" y="{y + _HEAD}" width="{chart.WIDTH}" height="{tall}" preserveAspectRatio="xMidYMin"'
+        out.append(f'<text class="title" x="{x}" y="{y + 14}">{escape(without_markup(panel.title))}</text>')
+        out.append(f'<text x="{x}" y="{y + 32}">{escape(without_markup(panel.says))}</text>')
         out.append(chart.chart_svg(panel, arms, box))
     return "".join([*out, "</svg>\n"])
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from itertools import chain
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.arm_looks import FROZEN_DASHES, LEARNING, Look, stylesheet
+from skg_bench.analysis.report.assets import page_asset, page_template
 from skg_bench.analysis.report.chart import Chart, Series, chart_svg
 from skg_bench.analysis.report.page_charts import UNITS, WEEKLY, Curves
 from skg_bench.analysis.report.page_value import DrawnChart
@@ -23,7 +21,6 @@ from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.manifest import counted_of
 from skg_bench.runfolder.run import Run, flat
 
-ASSETS = "skg_bench.analysis.report"
 BANDS_OF = 4  # runs whose bands can be heading apart in one figure
 FIGURES = 6  # metrics drawn, of each arm
 LONGEST = 90  # characters of a value of the configuration
@@ -98,9 +95,9 @@ def runs_html(runs: Sequence[Run]) -> str:
     if twice := next((run for run in runs if folders.count(run.path.resolve()) > 1), None):
         raise UsageError(f"{twice.path} is given twice; name different runs to see them side by side")
     beside = [RunBeside(run, summary.read_summary(run), _look(n)) for n, run in enumerate(runs)]
-    return _template().render(
-        css=_asset("page.css"),
-        script=_asset("pick.js"),
+    return page_template("several_runs.html.j2").render(
+        css=page_asset("page.css"),
+        script=page_asset("pick.js"),
         looks_css=Markup(stylesheet([each.look for each in beside])),  # noqa: S704  colours and class names of our own
         title=f"skg_bench: {len(runs)} runs side by side",
         counts=_counts(beside),
@@ -259,17 +256,3 @@ def _figures(beside: Sequence[RunBeside], curves: Sequence[Curves], arms: Sequen
 def _padded(line: Series, weeks: int) -> Series:
     more = [None] * (weeks - len(line.mean))
     return Series(line.name, line.css, [*line.mean, *more], [*line.low, *more], [*line.high, *more])
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader(ASSETS, "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    return environment.get_template("several_runs.html.j2")
-
-
-def _asset(name: str) -> Markup:
-    """A stylesheet or script of this package."""
-    return Markup((files(ASSETS) / name).read_text("utf-8"))  # noqa: S704  our own file

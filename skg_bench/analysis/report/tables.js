@@ -4,7 +4,7 @@
   const NUMBER = /^[<+]?\s*([−-]?)\s*\$?\s*([\d,]*\.?\d+)/;
   function value(row, column) { // the mean stands first in its cell, the interval in an element of its own
     const cell = row.cells[column], first = cell.firstElementChild;
-    const text = (first?.matches(".interval, small") ? cell.firstChild.textContent : cell.textContent).trim();
+    const text = (cell.dataset.sort ?? (first?.matches(".interval, small") ? cell.firstChild.textContent : cell.textContent)).trim();
     const [, sign, digits] = text.match(NUMBER) || [];
     return { text, number: digits ? Number(digits.replaceAll(",", "")) * (sign ? -1 : 1) : null, known: !["", "–"].includes(text) };
   }

@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 from jinja2 import Environment, meta
 
-from skg_bench.analysis.report.page import _asset
+from skg_bench.analysis.report.assets import page_asset
 from skg_bench.analysis.report.page_value import Page
 from skg_bench.analysis.report.timeline import (
     AnswerTimeline,
@@ -20,7 +20,7 @@ from skg_bench.analysis.report.timeline import (
 )
 
 COMPUTED = {"id", "arm", "rules", "clock", "week", "operations", "changes"}  # by `load` of users.js
-USERS, OUTCOME = str(_asset("users.js")), str(_asset("outcome.js"))
+USERS, OUTCOME = str(page_asset("users.js")), str(page_asset("outcome.js"))
 
 
 def names(kind: type) -> set[str]:
@@ -28,7 +28,7 @@ def names(kind: type) -> set[str]:
 
 
 def test_the_template_reads_each_field_of_the_page_and_nothing_else() -> None:
-    template = Environment(autoescape=True).parse(str(_asset("page.html.j2")))
+    template = Environment(autoescape=True).parse(str(page_asset("page.html.j2")))
     assert meta.find_undeclared_variables(template) - {"marked", "code"} == names(Page)
 
 
