@@ -9,7 +9,7 @@ from skg_bench.app import examples
 from skg_bench.app.plain_errors import plain_errors
 
 data = typer.Typer(
-    help="Read logs and corpora of your own, and public datasets.", no_args_is_help=True, rich_markup_mode=None
+    help="Read logs, corpora and results of your own, and public datasets.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -30,6 +30,40 @@ def check_data(
         from skg_bench.app.log_check import check_log
 
         check_log(file, overrides or [])
+
+
+@data.command("import", epilog=examples.epilog("data import"))
+def import_data(
+    table: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV, TSV, JSON lines or Parquet. Columns: user, event, arm, right or score. Optional: cost (US "
+            "dollars), wait (seconds), text, intent."
+        ),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="A new folder for the run.")],
+    reference: Annotated[
+        str | None, typer.Option(help="Arm to compare with. Default: the first in the table.")
+    ] = None,
+    question: Annotated[str, typer.Option(help="Question of the experiment, for the page.")] = "",
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Price in utility: wrong (an answer), usd (a US dollar), second (of waiting). May be given again.",
+            metavar="NAME=SIZE",
+        ),
+    ] = None,
+) -> None:
+    """Make a run folder of results of another experiment.
+
+    The commands compare, report, runs and gate take it. A row is the answer of one arm to one event of a user; each arm
+    has the same events.
+    """
+    with plain_errors():
+        from skg_bench.app.imported_run import import_table
+
+        import_table(table, out, reference=reference, question=question, prices=price or [])
 
 
 @data.command("list", epilog=examples.epilog("data list"))

@@ -102,6 +102,11 @@ EXAMPLES = {
         "skg-bench data check log.csv",
         "skg-bench data check log.csv simulator.day_first=true",
     ),
+    "data import": (
+        "skg-bench data import results.csv --out runs/mine",
+        "skg-bench data import results.csv --out runs/mine --reference old",
+        "skg-bench data import r.parquet --out runs/r --price usd=0",
+    ),
     "data label": (
         f"skg-bench data label {RUN} --out label.csv --page label.html",
         f"skg-bench data label {RUN} --read label.csv --price 0.50",

@@ -188,6 +188,7 @@ class Telling:
     alone: str = "the LLM alone"
     late: str = "Ratings known too late"
     invented: bool = False  # nobody said the messages, so that they may be shown to others
+    imported: bool = False  # results of an experiment that was made elsewhere: who answered, and how, is not known
     worth: str = ""  # column: what a turn is worth, before the price of money, waiting and offers
     best: str = "Ceiling"  # name of the level from which losses are taken
     best_says: str = ""

@@ -27,9 +27,18 @@ def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
     ]
 
 
+def imported_sentences(run: Run) -> list[Sentence]:
+    """Sentences on results of an experiment that was made elsewhere: what is not known, and what intervals mean."""
+    imported = run.manifest.get("imported")
+    if not imported:
+        return []
+    unknown = "who answered, from memory or by a model, and why, is not known"
+    return [Sentence(f"Made elsewhere: {unknown}. Intervals for new requests: {imported['kinds']}", "plain")]
+
+
 def arms_in_words(run: Run) -> list[str]:
-    """Arms whose assistants have no skillbook."""
-    return [arm for arm in run.arms if not _pipeline(run, arm)]
+    """Arms whose assistants have no skillbook; of results that were made elsewhere nothing is known of these."""
+    return [] if run.telling.imported else [arm for arm in run.arms if not _pipeline(run, arm)]
 
 
 def _composition(run: Run, arm: str) -> Mapping[str, Any]:

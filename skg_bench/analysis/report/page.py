@@ -20,7 +20,7 @@ from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.hit_cosines import COSINE_HEADINGS, hit_cosines
 from skg_bench.analysis.report.judged_arms import judged_log
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
-from skg_bench.analysis.report.outside_arms import arms_in_words, outside_sentences
+from skg_bench.analysis.report.outside_arms import arms_in_words, imported_sentences, outside_sentences
 from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
 from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
@@ -49,7 +49,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]
     curves = page_charts.Curves.read(run.table("curves.csv"), content.users)
-    small = page_charts.weekly_charts(curves, all_looks, content)
+    imported = run.manifest.get("imported")  # made elsewhere: no weeks, no memory, no simulated users
+    small = [] if imported else page_charts.weekly_charts(curves, all_looks, content)
     effect = page_charts.learning(curves, all_looks)
     price = page_charts.sensitivity(content, all_looks, content.reference)
     offers = page_charts.offers(content, all_looks, content.reference)
@@ -60,7 +61,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     proofs = claimed_proofs(run)
     offered = None if proofs is None else claimed(proofs, run, all_looks, arm)
     offered_charts = offered.charts if offered else ()
-    people = rosters(run, arm, content.reference, users)
+    people = {other: [] for other in run.arms} if imported else rosters(run, arm, content.reference, users)
     cap = CAP if users is None else ASKED_CAP
     page = Page(
         css=page_asset("page.css"),
@@ -75,7 +76,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         heads=heads.heads(content),
         lines=heads.arm_lines(content, all_looks),
         cautions=[
-            (s.tone, marked(s.marked)) for s in (*outside_sentences(run, content.reference), *verdict.cautions(content))
+            (s.tone, marked(s.marked))
+            for s in (*outside_sentences(run, content.reference), *verdict.cautions(content), *imported_sentences(run))
         ],
         learner=arm,
         reference=content.reference,
@@ -108,7 +110,9 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         answers=content.answers,
         told_turn=next(iter(content.telling.turn), None),
         taken=_taken(content),
-        hits=tables.metric_heading("hit_rate", content.metrics) if content.telling.metrics else "Hits",
+        hits=tables.metric_heading("hit_rate", content.metrics)
+        if content.telling.metrics and not imported
+        else "Hits",
         telling=content.telling,
         noun=_noun(content),
         person=_person(content),
@@ -122,7 +126,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         timelines=_timelines(run, arm, people[arm], cap),
         facts=_facts(run, content),
         repeat=_repeat(run),
-        exact=isinstance(run.manifest.get("overrides"), list),
+        exact=bool(imported) or isinstance(run.manifest.get("overrides"), list),
         run_path=str(run.path),
         manifest=json.dumps(run.manifest, indent=1, ensure_ascii=False),
         glossary=entries(content),
@@ -166,6 +170,9 @@ def _suffix(run: Run, arm: str, learner: str) -> str:
 
 
 def _scope(run: Run, content: Summary) -> list[str]:
+    if imported := run.manifest.get("imported"):
+        same = f"{content.turns:,} {_noun(content)}s, the same for each of {len(run.arms)} arms"
+        return [f"{content.users:,} users", same, f"made elsewhere: {imported['file']}"]
     users = "simulated users" if "simulator" in run.config else "users"
     if content.log is not None:
         users = f"{_person(content).lower()}s of a log"
@@ -262,6 +269,7 @@ def _rules(composition: Mapping[str, Any], suffix: str) -> dict[str, Any]:
 
 def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     manifest = run.manifest
+    imported = manifest.get("imported")
     commit = str(manifest.get("commit") or "not from a checkout")
     changed = f", with uncommitted changes {manifest['dirty']}" if manifest.get("dirty") else ""
     prices = content.utility
@@ -273,10 +281,11 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     return [
         ("Identity", str(manifest.get("identity", ""))),
         ("Folder", str(run.path)),
-        ("Seed", str(content.seed)),
+        *([("Table", f"{imported['file']}: {', '.join(imported['columns'])}")] if imported else []),
+        *([] if imported else [("Seed", str(content.seed))]),
         (f"Utility of a {_noun(content)}", worth),
         ("Reference arm", str(content.reference or "none")),
-        ("Serving", str(run.config.get("serving", ""))),
+        *([] if imported else [("Serving", str(run.config.get("serving", "")))]),
         ("Commit", commit + changed),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("Data", ", ".join(f"{name} {str(digest)[:16]}" for name, digest in data.items()) or "–"),
@@ -285,12 +294,14 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
             if corpus
             else []
         ),
-        (content.telling.late, late),
+        *([] if imported else [(content.telling.late, late)]),
     ]
 
 
 def _repeat(run: Run) -> str:
     """The command that makes this run again."""
+    if imported := run.manifest.get("imported"):
+        return str(imported["command"])
     given = run.manifest.get("overrides")
     if isinstance(given, list):
         return shlex.join(["skg-bench", "run", *map(str, given)])

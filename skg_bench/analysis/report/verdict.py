@@ -162,16 +162,26 @@ def _effects(summary: Summary, arm: str) -> list[Sentence]:
 
 
 def _answers(summary: Summary, arm: str) -> Sentence:
-    reference, arm_figures = summary.reference, summary.arms[arm]
+    arm_figures = summary.arms[arm]
+    if summary.telling.imported:
+        wrong = f"Of the answers of {code(arm)} {share_of(arm_figures['err_per_request'])} were wrong"
+        return Sentence(f"{wrong}{_beside(summary, arm)}.", "plain")
     text = f"{code(arm)} answered {share_of(arm_figures['hit_rate'])} of requests from memory"
     if arm_figures["err_per_hit"].mean is not None:
         text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
     if arm_figures["err_per_request"].mean is None:
         return Sentence(f"{text}. Some of its answers cannot be judged.", "plain")
     text += f". Of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
-    if reference is not None and reference != arm and summary.arms[reference]["err_per_request"].mean is not None:
-        text += f", against {number(summary.arms[reference]['err_per_request'].mean, 'share')} of {code(reference)}'s"
-    return Sentence(f"{text}.", "plain")
+    return Sentence(f"{text}{_beside(summary, arm)}.", "plain")
+
+
+def _beside(summary: Summary, arm: str) -> str:
+    """Share of the reference's answers that were wrong, as the end of a sentence on those of an arm."""
+    reference = summary.reference
+    if reference in (None, arm) or summary.arms[str(reference)]["err_per_request"].mean is None:
+        return ""
+    share = number(summary.arms[str(reference)]["err_per_request"].mean, "share")
+    return f", against {share} of {code(str(reference))}'s"
 
 
 def _kinds(summary: Summary, arm: str) -> Sentence | None:
@@ -242,6 +252,7 @@ def _why_open(summary: Summary, gap: DifferenceFigure) -> str:
 def _larger(summary: Summary) -> str:
     """A run that would show smaller differences."""
     larger = [name for name, users in PROFILES.items() if summary.users < users and summary.weeks <= WEEKS]
+    larger = [] if summary.telling.imported else larger
     return code(f"profile={larger[0]}") if larger else "one with more users"
 
 

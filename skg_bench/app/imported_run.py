@@ -1,0 +1,280 @@
+"""`skg-bench data import`: results of an experiment that was made elsewhere, as a run folder that all readers take.
+
+What a table does not tell is not made up. Prices of what it lacks are 0, its run has no weeks, and metrics and parts of
+the page that speak of memory, models or simulated users are left out (`imported` in runfolder/telling.py).
+"""
+
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.analysis.counts.metrics import PRICES, Utility
+from skg_bench.app.launch import write_outputs
+from skg_bench.app.progress import console
+from skg_bench.app.run_identity import provenance, write_json
+from skg_bench.core.calendar import EPOCH, WEEK
+from skg_bench.core.domain import Domain, OutcomeField
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import bytes_of
+from skg_bench.core.grid import F64
+from skg_bench.runfolder import manifest, schema, shards
+from skg_bench.simulator.logs.experiment_table import ExperimentTable, read_experiment, reference_of
+
+_DEFAULTS = {"wrong": 1.0, "usd": 10.0, "second": 0.02}  # those of conf/config.yaml
+_UNUSED = (
+    "Skill, skillbook", "Hit, fallback", "Frozen arm", "Truth", "Ceiling k", "Learning effect", "Loss", "Band",
+    "Similarity, preference, reranker", "Propensity",
+)  # fmt: skip
+_LOGS = {"updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING_LOG}
+
+
+def import_table(
+    file: Path, out: Path, *, reference: str | None = None, question: str = "", prices: Sequence[str] = ()
+) -> None:
+    """Write a run folder at `out`, which must be new, from the results in a table. It is whole or absent. `prices`:
+    wrong, usd or second=SIZE, in the place of the usual ones.
+
+    Raises UsageError for a table that is not whole, an unknown arm or price, and a place that is taken; OSError.
+    """
+    if out.exists() or out.is_symlink():
+        raise UsageError(f"--out {out} is there; name a new folder, or move it away")
+    begun, given = monotonic(), dict(map(_price, prices))
+    table = read_experiment(file)
+    first = reference_of(table, reference)
+    command = ["skg-bench", "data", "import", str(file), "--out", str(out), "--reference", first]
+    command += [*(["--question", question] if question else []), *(word for each in prices for word in ("--price", each))]
+    utility = _utility(table, given)
+    domain = imported_domain(table)
+    content = _content(table, domain, utility, file=file, reference=first, question=question, command=command)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".import-", dir=out.parent) as scratch:
+        folder = Path(scratch) / "made"
+        folder.mkdir(mode=0o700)  # logs hold messages
+        _write_logs(folder, content, table, domain)
+        seconds, turns = monotonic() - begun, table.position.size
+        rate = turns / seconds if seconds > 0 else 0.0
+        write_json(folder / "timings.json", {"seconds": seconds, "turns": turns, "turns_per_second": rate})
+        files = manifest.file_digests(folder, ["timings.json"])
+        digests = {
+            arm: [
+                shards.shard_label(shards.path(folder, "turns", arm, k)).digest
+                for k in range(shards.count(len(table.users)))
+            ]
+            for arm in table.arms
+        }
+        manifest.write_manifest(folder, {**content, "incomplete": False, "shards": digests, "files": files})
+        folder.replace(out)
+    try:
+        write_outputs(out)
+    except BaseException:
+        shutil.rmtree(out)
+        raise
+    _show(table, utility, out, first)
+
+
+def _price(text: str) -> tuple[str, float]:
+    name, _, size = text.partition("=")
+    try:
+        value = float(size)
+    except ValueError:
+        value = float("nan")
+    if name not in _DEFAULTS or not 0 <= value < float("inf"):
+        raise UsageError(f"--price {text}: give {', '.join(_DEFAULTS)}=SIZE, 0 or more, such as usd=10")
+    return name, value
+
+
+def _utility(table: ExperimentTable, given: Mapping[str, float]) -> Utility:
+    """Prices, 0 for what the table lacks.
+
+    Raises UsageError for a price of what it lacks.
+    """
+    columns = {"wrong": "right", "usd": "cost", "second": "wait"}
+    for name in given:
+        if columns[name] not in table.columns:
+            raise UsageError(f"--price {name}: the table has no column {columns[name]!r}, which it would price")
+    known = {name: given.get(name, size) for name, size in _DEFAULTS.items() if columns[name] in table.columns}
+    return Utility(**{name: known.get(name, 0.0) for name in PRICES})
+
+
+# ------------------------------------------------------------------------------------------- words of the page
+
+
+def imported_domain(table: ExperimentTable) -> Domain:
+    """Domain of results that say whether answers were right; else of scores, which are worths as in a world without
+    answers.
+    """
+    worth = OutcomeField("worth", "float", (), "what the answer was worth, before cost and wait", "", truth=True)
+    score = OutcomeField("given_score", "float", (), "score of the answer, 0 to 1", "", truth=True)
+    fields = (worth, score) if table.score is not None else (worth,)
+    return Domain("imported", outcome=fields, book="" if table.right is not None else "worth")
+
+
+def words_of(table: ExperimentTable) -> dict[str, Any]:
+    """Words of the domain: metrics for the columns that the table has, and what its intervals mean."""
+    right, judged = table.right is not None, table.score is not None
+    metrics = [_metric("utility", "utility", "utility", "worth", _worth_says(right=right), priced=True)]
+    if right:
+        metrics.append(_metric("correct", "right answers", "share", "right", "Share of requests answered rightly."))
+        wrong = "Share of requests answered wrongly."
+        metrics.append(_metric("err_per_request", "wrong per request", "share", "wrong", wrong, better="lower"))
+    if judged:
+        metrics.append(_metric("score", "score", "share", "given_score", "Mean score of an answer; 100 % is the best."))
+    if table.cost is not None:
+        cost = "Cost of an answer by the table, in US dollars."
+        metrics.append(_metric("cost_usd", "cost", "usd", "cost", cost, better="lower"))
+    if table.wait is not None:
+        wait = "Wait for an answer by the table."
+        metrics.append(_metric("latency_ms", "wait", "ms", "latency", wait, better="lower"))
+    names = [metric["name"] for metric in metrics]
+    amounts = [("worth", "worth of answers")] + [("given_score", "scores of answers")] * judged
+    condition = {"column": "answer_correct", "levels": ["true"], "holds": True}
+    return {
+        "imported": True,
+        "worth": "" if right else "worth",
+        "counts": [{"name": "right", "says": "answered rightly", "where": [condition]}] if right else [],
+        "amounts": [{"name": name, "says": says, "column": name, "less": ""} for name, says in amounts],
+        "metrics": metrics,
+        "terminal": names, "table": names, "tiles": names[1:], "picture": names[:2],
+        "glossary": [
+            {"term": "Request, turn", "says": "An event of the table; with the answer of an arm, a turn."},
+            {"term": "Arm", "says": "Rows of the table with one name. All arms have the same users and events."},
+            {"term": "New requests", "says": f"95 % interval over other users who bring other kinds of requests too: "
+             f"two-way, by user and kind. {_kinds_of(table)} Verdicts use this one."},
+        ],
+        "unused": list(_UNUSED),
+    }  # fmt: skip
+
+
+def _metric(
+    name: str, label: str, unit: str, count: str, says: str, *, better: str = "higher", priced: bool = False
+) -> dict[str, Any]:
+    return {
+        "name": name, "label": label, "unit": unit, "better": better, "over": "turn", "count": count, "priced": priced,
+        "says": says,
+    }  # fmt: skip
+
+
+def _worth_says(*, right: bool) -> str:
+    worth = "1 if right, minus the price of a wrong one" if right else "its score"
+    return f"Worth of an answer: {worth}, minus the prices of money and of waiting."
+
+
+def _kinds_of(table: ExperimentTable) -> str:
+    """Sentence on what counts as one kind of request."""
+    text = "a text of its own" if table.text is not None else "an event of its own"
+    if table.intent is not None:
+        return f"The column `intent` says the kind; a request without one is {text}."
+    if table.text is not None:
+        return "The table has no kinds: requests of the same text are of one kind, and others are not."
+    return "The table has no kinds: the same event of different users counts as one kind, others do not."
+
+
+# ---------------------------------------------------------------------------------------------------- files
+
+
+def _content(
+    table: ExperimentTable,
+    domain: Domain,
+    utility: Utility,
+    *,
+    file: Path,
+    reference: str,
+    question: str,
+    command: Sequence[str],
+) -> dict[str, Any]:
+    """The manifest, without what comes at the end."""
+    turns = np.bincount(table.user)
+    weeks = -(-int(turns.max()) // WEEK)
+    config = {
+        "experiment": file.stem, "question": question, "reference": reference, "utility": asdict(utility),
+        "arms": {arm: [] for arm in table.arms}, "seed": 0, "users": len(table.users), "weeks": weeks,
+    }  # fmt: skip
+    content = {
+        "schema": schema.SCHEMA_VERSION, "question": question, "seed": 0, "users": len(table.users), "weeks": weeks,
+        "arms": list(table.arms), "changed": [], "config": config, "compositions": {arm: {} for arm in table.arms},
+        "data": {"table": sha256(bytes_of(file)).hexdigest()}, "code": None, "beside": [], "stream": "exogenous",
+        "domain": {**asdict(domain), "words": words_of(table)}, **provenance(),
+        "imported": {"file": file.name, "columns": list(table.columns), "kinds": _kinds_of(table),
+                     "command": shlex.join(command)},
+    }  # fmt: skip
+    return {**content, "identity": manifest.identity_of(content)}
+
+
+def _write_logs(folder: Path, content: Mapping[str, Any], table: ExperimentTable, domain: Domain) -> None:
+    key, every = manifest.run_key(content), np.arange(len(table.users))
+    for log in shards.LOGS:
+        (folder / log).mkdir(mode=0o700)
+    for at, arm in enumerate(table.arms):
+        turns = _turns(table, domain, at, content["config"]["utility"]["wrong"])
+        for shard in range(shards.count(len(every))):
+            inside = table.user // shards.SHARD_USERS == shard
+            tables = {"turns": turns.filter(pa.array(inside))}
+            tables |= {log: kind.empty_table() for log, kind in _LOGS.items()}
+            shards.write_shard(folder, key, arm, shard, tables.__getitem__)
+
+
+def _turns(table: ExperimentTable, domain: Domain, at: int, wrong: float) -> pa.Table:
+    """Turn log of the arm `at`. Columns that no table fills are null, or 0 where a log knows no null; `serving` is
+    elsewhere.
+    """
+    n = len(table.user)
+    turn = np.arange(n) - np.searchsorted(table.user, table.user)
+    right = None if table.right is None else table.right[at]
+    score = None if table.score is None else table.score[at]
+    names = [f"event {event}" for event in table.event] if table.text is None else table.text
+    known: dict[str, Any] = {
+        "user_msg_id": [f"u{user}-t{i}" for user, i in zip(table.user.tolist(), turn.tolist(), strict=True)],
+        "message": names, "fallback_to_llm": np.ones(n, np.bool_), "arm": [table.arms[at]] * n, "user": table.user,
+        "turn": turn, "event": turn, "time": ((EPOCH + turn) * 1000).astype("datetime64[ms]"),
+        "skill": np.full(n, -1), "source_turn": np.full(n, -1), "propensity": np.full(n, np.nan),
+        "serving": ["elsewhere"] * n, "cost_usd": np.zeros(n) if table.cost is None else table.cost[at],
+        "latency_ms": np.zeros(n) if table.wait is None else 1000.0 * table.wait[at],
+        "answer_correct": right, "intent": table.intent, "answerable": np.zeros(n), "worth": _worth(right, score, wrong),
+        "given_score": score, "logged_user": [table.users[user] for user in table.user],
+        "logged_id": table.event, "logged_row": table.position[at],
+    }  # fmt: skip
+    fields = schema.turns(1, domain.outcome)
+    return pa.table([_column(known.get(field.name), field, n) for field in fields], schema=fields)
+
+
+def _worth(right: Any, score: F64 | None, wrong: float) -> F64:
+    """Worth of each answer `[N]`, before cost and wait: its score where nothing says that it is right."""
+    values: Any = score if right is None else np.where(right, 1.0, -wrong)
+    return np.asarray(values, np.float64)
+
+
+def _column(values: Any, field: pa.Field, n: int) -> pa.Array:
+    """A column of the log; where there are no values, of nulls or else of nothing."""
+    kind = field.type
+    if values is None and field.nullable:
+        return pa.nulls(n, kind)
+    if values is None:
+        values = np.zeros(n)
+    if pa.types.is_dictionary(kind):
+        return pa.array(list(values), pa.string()).dictionary_encode()
+    return pa.array(values).cast(kind)
+
+
+def _show(table: ExperimentTable, utility: Utility, out: Path, reference: str) -> None:
+    screen = console()
+    events = len(table.user)
+    screen.print(
+        f"{out}: {len(table.arms)} arms at {events:,} events of {len(table.users):,} users, against {reference}",
+        soft_wrap=True, markup=False,
+    )  # fmt: skip
+    priced = {"usd": "a US dollar", "second": "a second of waiting"}
+    words = [f"{getattr(utility, name):g} {what}" for name, what in priced.items() if getattr(utility, name)]
+    worth = f"a right answer is worth 1, a wrong one {-utility.wrong:g}" if table.right is not None else "the score"
+    screen.print(f"utility: {', less '.join([worth, *words])}", soft_wrap=True, markup=False)
+    screen.print(_kinds_of(table).replace("`", "'"), soft_wrap=True, markup=False)
+    screen.print(f"page: {out / 'report.html'}", soft_wrap=True, markup=False)
+    screen.print(f"next: skg-bench compare {shlex.quote(str(out))} --metric all", soft_wrap=True, markup=False)
