@@ -15,7 +15,7 @@ from skg_bench.analysis.gate.baseline import BUDGET, Baseline, check_anchor
 from skg_bench.analysis.gate.judge import GateState, Harm, trials_for
 from skg_bench.analysis.gate.outputs import GateOutcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, salt_of
-from skg_bench.analysis.gate.rules import RULES, Rule, blocking
+from skg_bench.analysis.gate.rules import IMPORTED_RULES, RULES, Rule, blocking
 from skg_bench.analysis.gate.verdict_turns import explain
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import table_blocks
@@ -36,6 +36,7 @@ CODES: Mapping[GateState, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 _COMPUTABLE = (
     f"the salt is the public default, from which an arm could compute the draws of this panel; {VARIABLE} gives another"
 )
+_TOLD = {"cost": "cost_usd", "wait": "latency_ms"}  # metrics by columns of a table of results made elsewhere
 BUILDS = 250  # that change answers, a year: one a working day
 
 
@@ -86,7 +87,7 @@ def gate(
 
 
 def _refuse_unproven(guarded: Panel, name: str, unproven: bool) -> None:
-    if unproven or ahead(guarded):
+    if unproven or guarded.imported or ahead(guarded):
         return
     mean, least = (number(value, "utility", signed=True) for value in lead(guarded))
     raise UsageError(
@@ -114,6 +115,8 @@ def smallest(outcome: GateOutcome, *, trust: bool = False) -> Case | None:
     Raises UsageError where a component reaches something, unless that is trusted.
     """
     held = worst(outcome.held)
+    if held.new.imported:
+        return None
     turns = [(turn, user.user) for user in (outcome.flips.users if outcome.flips else ()) for turn in user.turns]
     lost = sorted((turn.turn, user, turn.reason) for turn, user in turns if turn.lost)
     before, after = (cases.with_defaults(panel.made["compositions"][outcome.arm]) for panel in (held.base, held.new))
@@ -188,13 +191,16 @@ def update_baseline(
     """
     run = measured_run(run if isinstance(run, Run) else Run(run))
     before = baselines.read_baseline(file) if file.exists() else None
-    _refuse_dirty(run, file)
+    if not run.manifest.get("imported"):
+        _refuse_dirty(run, file)
     if before is not None and arm not in (None, before.panel.arm):
         raise UsageError(f"{file} is of arm {before.panel.arm!r}; delete it to gate arm {arm!r}")
     new = panel(run, before.panel.arm if before else arm if arm is not None else roles(run).learner)
     _refuse_unproven(new, str(run.path), unproven)
     if before is None:
         known = (*RULES, *(Rule(metric.name, "informs") for metric in new.domain.metrics))
+        if new.imported:
+            known = (*IMPORTED_RULES, *(Rule(_TOLD[name], "informs") for name in _TOLD if name in new.imported))
         rules = tuple(rule for rule in known if not rule.blocks or _judgeable(harm(new, new, rule)))
         after = Baseline(new, new, rules, BUDGET)
     else:
@@ -271,7 +277,7 @@ def command(
     for line in outputs.explained(outcome):
         screen.print(inert(line), markup=False, soft_wrap=True)
     screen.print(inert(outputs.gate_headline(outcome)), markup=False, soft_wrap=True)
-    if salt_of(outcome.held[0].new) == 0:
+    if _computable(outcome.held[0].new):
         screen.print(f"* {_COMPUTABLE}", markup=False, soft_wrap=True)
     _write(outcome, case, files, screen)
     if exact and outcome.state == "pass" and not outcome.same:
@@ -296,6 +302,11 @@ def _write(outcome: GateOutcome, case: Case | None, files: Files, screen: Consol
             screen.out(line, highlight=False)
 
 
+def _computable(source: Panel) -> bool:
+    """Could an arm compute the draws of the panel? Results that were made elsewhere have none."""
+    return not source.imported and salt_of(source) == 0
+
+
 def update_command(
     run: Path, baseline: Path, arm: str | None, *, move_anchor: bool = False, unproven: bool = False
 ) -> None:
@@ -311,7 +322,8 @@ def update_command(
         table_blocks.show_table(screen, outputs.GATE_HEADINGS, outputs.gate_rows(each))
         if each.which == "anchor" and each.state != "pass":
             screen.print(f"drift since the anchor: {outputs.STATE_WORDS[each.state]}; --move-anchor accepts it")
-    for name in sorted({rule.metric for rule in blocking(RULES)} - {rule.metric for rule in blocking(after.rules)}):
+    rules = IMPORTED_RULES if after.panel.imported else RULES
+    for name in sorted({rule.metric for rule in blocking(rules)} - {rule.metric for rule in blocking(after.rules)}):
         screen.print(f"  {name} does not block: this panel has too few trials or users to judge it", soft_wrap=True)
     margins = ", ".join(
         f"{rule.metric} {f'keeps {rule.option:.0%}' if rule.role == 'lead' else f'{rule.margin:g}'}"
@@ -320,5 +332,5 @@ def update_command(
     commit = after.anchor.made.get("commit")
     who = f"arm {after.panel.arm}, {len(after.panel.users):,} users; anchor: {commit or 'no commit'}"
     screen.print(f"{baseline}: {who}; margins: {margins}", markup=False, soft_wrap=True)
-    if salt_of(after.panel) == 0:
+    if _computable(after.panel):
         screen.print(f"{_COMPUTABLE}: {MAKE_ONE}, then run and --update again", markup=False, soft_wrap=True)

@@ -255,6 +255,8 @@ def _worth(right: Any, score: F64 | None, wrong: float) -> F64:
 def _column(values: Any, field: pa.Field, n: int) -> pa.Array:
     """A column of the log; where there are no values, of nulls or else of nothing."""
     kind = field.type
+    if pa.types.is_fixed_size_list(kind):  # Arrow's reader refuses files where the list itself is null
+        return pa.FixedSizeListArray.from_arrays(pa.nulls(n * kind.list_size, kind.value_type), kind.list_size)
     if values is None and field.nullable:
         return pa.nulls(n, kind)
     if values is None:

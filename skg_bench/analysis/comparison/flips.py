@@ -17,6 +17,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.types import CAUSES
 from skg_bench.runfolder.run import RunTables
+from skg_bench.runfolder.telling import telling_of
 
 REASONS = {
     "none": "LLM",
@@ -34,6 +35,7 @@ REASONS = {
 """By the cause of the wrong arm's turn."""
 _WORDS: Sequence[str] = (*(REASONS[cause] for cause in CAUSES), "cause not known")
 DONE_COLUMNS = ("fallback_to_llm", "answer_correct", "cause")
+_IMPORTED = ("logged_row", "logged_user", "logged_id")  # of results that were made elsewhere
 TOLD_COLUMNS = ("time", "message", "matched_skill", "source_turn", "skill_score", "serving")
 
 
@@ -105,7 +107,7 @@ def flips(wrong: Done, right: Done) -> Flips:
             "what both have"
         )
     at = np.flatnonzero(wrong.wrong & right.right)
-    by_llm = ~wrong.hit[at] & ~right.hit[at]
+    by_llm = ~wrong.hit[at] & ~right.hit[at] & (not telling_of(wrong.run.manifest).imported)
     return Flips(wrong, right, at, np.where(by_llm, CAUSES.index("none"), wrong.cause[at]))
 
 
@@ -121,6 +123,8 @@ def examples(flipped: Flips, n: int) -> list[Flip]:
     for row in rows.tolist():
         key = int(flipped.wrong.user[row]), int(flipped.wrong.turn[row])
         message, time = wrong[key]["message"], f"{wrong[key]['time']:%a %Y-%m-%d %H:%M}"
+        if "logged_row" in wrong[key]:  # it has no time
+            time = f"{wrong[key]['logged_user']}, event {wrong[key]['logged_id']}"
         answered = (_answered(arm, turns, key) for arm, turns in ((flipped.wrong, wrong), (flipped.right, right)))
         out.append(Flip(*key, time, message, flipped.reason(place[row]), *answered))
     return out
@@ -142,11 +146,14 @@ ToldTurns = dict[tuple[int, int], dict[str, Any]]
 
 
 def _told(arm: Done, users: Sequence[int]) -> ToldTurns:
-    return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, TOLD_COLUMNS, users).to_pylist()}
+    columns = (*TOLD_COLUMNS, *(_IMPORTED if telling_of(arm.run.manifest).imported else ()))
+    return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, columns, users).to_pylist()}
 
 
 def _answered(arm: Done, turns: ToldTurns, key: tuple[int, int]) -> str:
     turn = turns[key]
+    if "logged_row" in turn:
+        return f"row {turn['logged_row']} of the table"
     if turn["serving"] == "llm":
         return "the LLM"
     if turn["serving"] == "procedure_failed":

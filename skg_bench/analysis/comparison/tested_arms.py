@@ -17,6 +17,7 @@ from skg_bench.analysis.counts.turn_logs import read_ahead
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import RunTables
+from skg_bench.runfolder.telling import telling_of
 
 BOOTSTRAP_SEED = 0  # of the bootstrap
 
@@ -91,6 +92,8 @@ def tested_arms(
         return tested, (), (), (), {}
     if not requests.judged:
         return tested, (), ("a log does not say which answers were right: there are no error rates to match",), (), {}
+    if telling_of(logs[reference[0]].manifest).imported:  # what came from memory is not known
+        return tested, (), (), tuple(flipped), {}
     return tested, *_matches(arms, reference, served), tuple(flipped), _break_even(arms, served, price)
 
 

@@ -90,8 +90,8 @@ def lead(panel: Panel) -> tuple[float, float]:
 
 
 def ahead(panel: Panel) -> bool:
-    """Is the arm proven to be ahead of `never`?"""
-    return lead(panel)[1] > 0
+    """Is the arm proven to be ahead of `never`? Results that were made elsewhere have no such arm."""
+    return not panel.imported and lead(panel)[1] > 0
 
 
 def way(panel: Panel) -> float | None:

@@ -124,7 +124,8 @@ def check_anchor(anchor: Panel, panel: Panel, path: str) -> None:
 def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     names, users = list(content["counts"]), dict(content["users"])
     made = dict(content["made"])
-    shaped(_Made, {key: value for key, value in made.items() if key != "domain"}, "made")
+    shaped(_Made, {key: value for key, value in made.items() if key not in ("domain", "imported")}, "made")
+    imported = shaped(Sequence[str], made.get("imported", []), "made.imported")
     domain = domain_of(made) if "domain" in made else ANSWERS
     digests: Mapping[str, str] = shaped(Mapping[str, str], content["digests"], "digests")
     outcomes = [_unpacked(packed, turns) for turns, _, packed in users.values()]
@@ -140,7 +141,7 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
         np.isfinite(totals).all()
         and set(names) <= set(possible_counts(domain))
         and EVENTS_DIGEST in digests
-        and {"turn", NEVER_ANCHOR, ORACLE_ANCHOR} <= set(names)
+        and ({"turn"} if imported else {"turn", NEVER_ANCHOR, ORACLE_ANCHOR}) <= set(names)
     ):
         raise ValueError("totals or digests are not such")
     ids = np.array([int(user) for user in users], np.int64)

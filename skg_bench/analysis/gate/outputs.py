@@ -96,7 +96,7 @@ def _about(held: Held) -> list[str]:
     if held.same:
         return ["the same bits, turn by turn.", _way(held)]
     known, lines = held.base.metrics, [_way(held)]
-    if not ahead(held.base):
+    if not ahead(held.base) and not held.base.imported:
         lines.append(f"no lead is judged, as the {held.which} is not ahead of `never`: a pass may be worth nothing.")
     if held.which == "anchor" and held.state == "fail":
         lines.append(
@@ -128,7 +128,9 @@ def _about(held: Held) -> list[str]:
 
 
 def _way(held: Held) -> str:
-    """How far the arm is on the way from `never` to the oracle, before and after."""
+    """How far the arm is on the way from `never` to the oracle, before and after; not known of imported results."""
+    if held.base.imported:
+        return "results that were made elsewhere: no lead over an arm that reuses nothing is judged."
     before, after = (_far(panel) for panel in (held.base, held.new))
     return f"of the way from `never` to the oracle: {before} before, {after} after."
 

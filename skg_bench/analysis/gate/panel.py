@@ -2,7 +2,7 @@
 
 import hashlib
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +56,18 @@ class Panel:
     rated: U8  # [N] 1 + level of the rating known with the turn; 0: none, or not before the user's first hit
     digests: Mapping[str, str]  # EVENTS_DIGEST and columns of the turn log -> 16 hex digits
     made: Mapping[str, Any]  # as in a manifest: commit, dirty, versions, packages, overrides, data, code, config,
-    # compositions, and the domain if it brings metrics
+    # compositions, the domain if it brings metrics, and `imported`: columns of a table of results made elsewhere
 
     @property
     def utility(self) -> Utility:
         """The price list."""
         return Utility.of(self.made["config"])
+
+    @property
+    def imported(self) -> Sequence[str]:
+        """Columns of the table of results that were made elsewhere; empty: they were made here."""
+        columns: Sequence[str] = self.made.get("imported", ())
+        return columns
 
     @property
     def domain(self) -> Domain:
@@ -95,7 +101,8 @@ def panel(run: Run, arm: str) -> Panel:
             f"arm {arm!r} of {run.path} gave answers of its own that the world cannot judge; gate an arm whose answers "
             "the world can judge"
         )
-    never, oracle = _anchors(run, arm)
+    imported = run.manifest.get("imported")
+    anchors = {} if imported else dict(zip((NEVER_ANCHOR, ORACLE_ANCHOR), _anchors(run, arm), strict=True))
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
     config = {key: run.config[key] for key in _WORLD if key in run.config}
@@ -103,15 +110,14 @@ def panel(run: Run, arm: str) -> Panel:
     domain = {"domain": plain} if run.domain.metrics else {}
     kept = ("commit", "dirty", "versions", "overrides", "data", "code")
     made = {**{key: run.manifest.get(key) for key in kept}, "packages": _packages(run, arm)}
+    made |= {"imported": imported["columns"]} if imported else {}
     users, prices = len(requests.users), Utility.of(run.config)
     counts = {name: sums(requests.cells.user, users, tally.by_cell[name]) for name in COUNTS}
     late = -(-requests.weeks // LATE)
     counts |= {name: sums(requests.cells.user, users, tally.by_cell[name]) for name in _own_counts(run.domain)}
     counts |= {"week": np.full(users, float(requests.weeks))}
     counts |= {f"late_{name}": tally.by_week[name][:, -late:].sum(axis=1) for name in COUNTS}
-    counts |= {
-        name: _worth(run, other, requests, prices) for name, other in ((NEVER_ANCHOR, never), (ORACLE_ANCHOR, oracle))
-    }
+    counts |= {name: _worth(run, other, requests, prices) for name, other in anchors.items()}
     hit = ~table["fallback_to_llm"].to_numpy()
     return Panel(
         arm=arm,
@@ -221,7 +227,8 @@ def needed_counts(names: Iterable[str], source: Panel) -> list[str]:
     """Counts that these metrics and the anchors are made of, in the order of `possible_counts`."""
     known = source.metrics
     wanted = {count for name in names for count in (known[name].over, *known[name].count)}
-    return [name for name in possible_counts(source.domain) if name in wanted | {"turn", NEVER_ANCHOR, ORACLE_ANCHOR}]
+    wanted |= {"turn"} if source.imported else {"turn", NEVER_ANCHOR, ORACLE_ANCHOR}
+    return [name for name in possible_counts(source.domain) if name in wanted]
 
 
 def changed_logs(base: Panel, new: Panel) -> list[str]:

@@ -72,6 +72,11 @@ def same_world(base: Panel, new: Panel, name: str, run: str | None = None) -> No
     if not (keys := differing(base, new)):
         return
     shown = "\n  ".join(keys)
+    if base.imported and new.imported:
+        raise UsageError(
+            f"{name} is of other requests, so that no verdict is possible; it differs in\n  {shown}\n"
+            "Import results at the same events of the same users, with the same texts, kinds and prices"
+        )
     raise UsageError(
         f"{name} is of another world, so that no verdict on the system is possible; it differs in\n  {shown}\n"
         "These two runs would answer, the old system and the new one, both in the new world:\n  "

@@ -97,6 +97,8 @@ RULES = (
     Rule("hit_rate", "informs"),
     Rule("err_per_hit", "informs"),
 )
+IMPORTED_RULES = (*(rule for rule in RULES if rule.metric in ("utility", "err_per_request", WORST, HARMED)),)
+"""Rules for results that were made elsewhere, of which memory, offers and weeks are not known."""
 MAY_BE: Mapping[Role, tuple[str, ...]] = {
     "lead": (LEAD,),
     "utility": ("utility", UTILITY_LATE),

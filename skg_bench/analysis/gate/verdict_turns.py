@@ -20,6 +20,7 @@ from skg_bench.runfolder.run import Run
 
 USERS, TURNS = 5, 3  # that are named, and turns of each
 _LEAST = 1e-12  # a harm that is planned for
+IMPORTED_OUTCOMES = ("right", "wrong")  # of results that were made elsewhere
 FLIP_OUTCOMES = ("LLM, right", "LLM, wrong", "skillbook, right", "skillbook, wrong")  # 2 hit + wrong
 
 
@@ -76,7 +77,9 @@ def explain(held: Held, run: Run) -> HarmedTurns | None:
     table = run.turns(new.arm, ["message", "matched_skill", "skill_score", "cause"]).take(pa.array(rows))
     by_llm = ~(held.base.hit[rows] | new.hit[rows])
     causes = zip(table["cause"].to_pylist(), by_llm.tolist(), strict=True)
-    reasons = [REASONS.get("none" if llm else cause, "cause not known") for cause, llm in causes]
+    reasons = [
+        REASONS.get("none" if llm and not new.imported else cause, "cause not known") for cause, llm in causes
+    ]
     counted = Counter(reasons).most_common()
     users = [_user(user, harm, rows, owner[rows], held.base, new, table, reasons) for user in _most_harmed(harm)]
     return HarmedTurns(
@@ -108,8 +111,9 @@ def _user(
         answered = ""
         if after.hit[row] and record["matched_skill"] is not None:
             answered = f" ({record['matched_skill']!r}, score {record['skill_score']:.2f})"
-        became = FLIP_OUTCOMES[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
-        was = FLIP_OUTCOMES[2 * int(before.hit[row]) + int(before.wrong[row])]
+        outcomes = IMPORTED_OUTCOMES if after.imported else FLIP_OUTCOMES
+        became = outcomes[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
+        was = outcomes[2 * int(before.hit[row]) + int(before.wrong[row])]
         lost = bool(after.wrong[row] & ~before.wrong[row])
         turns.append(HarmedTurn(record["turn"], record["message"], was, became, reasons[at], lost))
     return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(user_flips))
