@@ -294,12 +294,14 @@ def report(paths: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) 
     from skg_bench.analysis import summary
     from skg_bench.analysis.report.people import numbered
     from skg_bench.runfolder.measured_run import measured_run
-    from skg_bench.runfolder.run import Run
+    from skg_bench.runfolder.run import Run, made_here
 
     _read_with_memory_of_the_system()
     if len(paths) > 1 and (users or beside):
         raise UsageError("--user and --beside go with one run; leave them out to see several runs side by side")
     others, runs = [Run(path) for path in beside], [Run(path) for path in paths]
+    for run in runs if users else ():
+        made_here(run, "--user")
     for run in runs:
         try:
             summary.read_summary(run)

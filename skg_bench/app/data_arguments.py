@@ -43,9 +43,7 @@ def import_data(
     ],
     *,
     out: Annotated[Path, typer.Option(help="A new folder for the run.")],
-    reference: Annotated[
-        str | None, typer.Option(help="Arm to compare with. Default: the first in the table.")
-    ] = None,
+    reference: Annotated[str | None, typer.Option(help="Arm to compare with. Default: the first in the table.")] = None,
     question: Annotated[str, typer.Option(help="Question of the experiment, for the page.")] = "",
     price: Annotated[
         list[str] | None,

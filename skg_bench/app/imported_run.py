@@ -51,7 +51,10 @@ def import_table(
     table = read_experiment(file)
     first = reference_of(table, reference)
     command = ["skg-bench", "data", "import", str(file), "--out", str(out), "--reference", first]
-    command += [*(["--question", question] if question else []), *(word for each in prices for word in ("--price", each))]
+    command += [
+        *(["--question", question] if question else []),
+        *(word for each in prices for word in ("--price", each)),
+    ]
     utility = _utility(table, given)
     domain = imported_domain(table)
     content = _content(table, domain, utility, file=file, reference=first, question=question, command=command)
@@ -238,8 +241,9 @@ def _turns(table: ExperimentTable, domain: Domain, at: int, wrong: float) -> pa.
         "skill": np.full(n, -1), "source_turn": np.full(n, -1), "propensity": np.full(n, np.nan),
         "serving": ["elsewhere"] * n, "cost_usd": np.zeros(n) if table.cost is None else table.cost[at],
         "latency_ms": np.zeros(n) if table.wait is None else 1000.0 * table.wait[at],
-        "answer_correct": right, "intent": table.intent, "answerable": np.zeros(n), "worth": _worth(right, score, wrong),
-        "given_score": score, "logged_user": [table.users[user] for user in table.user],
+        "answer_correct": right, "intent": table.intent, "answerable": np.zeros(n),
+        "worth": _worth(right, score, wrong), "given_score": score,
+        "logged_user": [table.users[user] for user in table.user],
         "logged_id": table.event, "logged_row": table.position[at],
     }  # fmt: skip
     fields = schema.turns(1, domain.outcome)

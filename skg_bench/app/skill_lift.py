@@ -17,7 +17,7 @@ from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.text import printable
 from skg_bench.runfolder.measured_run import measured_run
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.run import Run, made_here
 
 _HEADINGS = ("skill", "user", "id", "served", "right", "lift", "a serving", "since turn")
 _SHOWN = 10
@@ -29,6 +29,7 @@ def show_skills(folder: Path, arm: str | None, out: Path | None) -> None:
     Raises UsageError for a run without the arm `never`, and where nobody knows which answers were right; OSError.
     """
     run = measured_run(Run(folder))
+    made_here(run, "the worth of skills")
     role = roles(run)
     learner = arm if arm is not None else role.learner
     if learner not in run.arms:

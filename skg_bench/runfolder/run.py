@@ -252,6 +252,15 @@ def same_events(runs: Iterable[RunTables], what: str) -> None:
             )
 
 
+def made_here(run: RunTables, what: str) -> None:
+    """Raise UsageError for results that were made elsewhere, where `what` needs a skillbook or a simulated user."""
+    if telling_of(run.manifest).imported:
+        raise UsageError(
+            f"{run.path} holds results that were made elsewhere: {what} needs what no table of results tells; compare, "
+            "report, runs and gate take it"
+        )
+
+
 def ratings(feedback: pa.Table) -> pa.Table:
     """The ratings among pieces of feedback, with a column `rating`."""
     of_kind = feedback.filter(pc.equal(feedback["kind"].cast(pa.string()), "rating"))

@@ -86,7 +86,7 @@ def trace_key(identity: str, arm: str, user: int, turn: int, name: str) -> str:
 
 
 def _hides(run: Run) -> bool:
-    return not (run.telling.invented or str(run.config["simulator"]["_target_"]).startswith(_OWN))
+    return not (run.telling.invented or str((run.config.get("simulator") or {}).get("_target_")).startswith(_OWN))
 
 
 def _hasher(identity: str) -> Callable[[str], str]:

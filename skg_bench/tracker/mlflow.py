@@ -151,7 +151,8 @@ class MLflow:
             client.log_inputs(run_id, inputs)
         except MlflowException:  # another process has inserted the same data since MLflow looked whether they are there
             client.log_inputs(run_id, inputs)
-        local, bundled = uri.startswith(_LOCAL), str(run.config["simulator"]["_target_"]).startswith(_OWN)
+        world = run.config.get("simulator") or {}  # results that were made elsewhere have none
+        local, bundled = uri.startswith(_LOCAL), str(world.get("_target_")).startswith(_OWN)
         page = self.page if self.page is not None else local or bundled
         for name in _FILES:
             if (run.path / name).is_file() and (page or name != _PAGE):

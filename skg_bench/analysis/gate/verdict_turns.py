@@ -77,9 +77,7 @@ def explain(held: Held, run: Run) -> HarmedTurns | None:
     table = run.turns(new.arm, ["message", "matched_skill", "skill_score", "cause"]).take(pa.array(rows))
     by_llm = ~(held.base.hit[rows] | new.hit[rows])
     causes = zip(table["cause"].to_pylist(), by_llm.tolist(), strict=True)
-    reasons = [
-        REASONS.get("none" if llm and not new.imported else cause, "cause not known") for cause, llm in causes
-    ]
+    reasons = [REASONS.get("none" if llm and not new.imported else cause, "cause not known") for cause, llm in causes]
     counted = Counter(reasons).most_common()
     users = [_user(user, harm, rows, owner[rows], held.base, new, table, reasons) for user in _most_harmed(harm)]
     return HarmedTurns(

@@ -33,7 +33,7 @@ def imported_sentences(run: Run) -> list[Sentence]:
     if not imported:
         return []
     unknown = "who answered, from memory or by a model, and why, is not known"
-    return [Sentence(f"Made elsewhere: {unknown}. Intervals for new requests: {imported['kinds']}", "plain")]
+    return [Sentence(f"Made elsewhere: {unknown}. {imported['kinds']}", "plain")]
 
 
 def arms_in_words(run: Run) -> list[str]:

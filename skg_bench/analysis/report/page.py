@@ -110,9 +110,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         answers=content.answers,
         told_turn=next(iter(content.telling.turn), None),
         taken=_taken(content),
-        hits=tables.metric_heading("hit_rate", content.metrics)
-        if content.telling.metrics and not imported
-        else "Hits",
+        hits=tables.metric_heading("hit_rate", content.metrics) if content.telling.metrics and not imported else "Hits",
         telling=content.telling,
         noun=_noun(content),
         person=_person(content),

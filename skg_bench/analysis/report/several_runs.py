@@ -218,6 +218,8 @@ def _tables(beside: Sequence[RunBeside]) -> list[MetricTable]:
 
 def _curves(beside: Sequence[RunBeside]) -> list[ArmCurves]:
     """Figures of each run's learner, then of each arm that all runs have and in which some metric has a curve."""
+    if any(each.content.telling.imported for each in beside):  # made elsewhere: it has no weeks
+        return []
     curves = [Curves.read(each.run.table("curves.csv"), each.content.users) for each in beside]
     shared = [arm for arm in beside[0].content.arms if all(arm in each.content.arms for each in beside)]
     drawn = [

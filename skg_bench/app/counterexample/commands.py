@@ -12,7 +12,7 @@ from skg_bench.app.counterexample.cases import Case, answer_in_words
 from skg_bench.app.progress import console
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.run import Run, made_here
 
 
 def find(
@@ -33,6 +33,8 @@ def find(
     if len(runs) > 2:
         raise UsageError(f"{len(runs)} runs; give that of the arm and, if it is another, that of the reference")
     opened = [Run(path) for path in runs]
+    for run in opened:
+        made_here(run, "a counterexample")
     case = shrink.smallest_case(
         opened[0], arm, reference, against=opened[-1], user=user, turn=turn, metric=metric,
         trust=trust,

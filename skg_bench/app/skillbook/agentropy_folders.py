@@ -18,7 +18,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
-from skg_bench.runfolder.run import Run, ratings
+from skg_bench.runfolder.run import Run, made_here, ratings
 from skg_bench.skillbook.agentropy import MODEL, TABLE, AgentropyIndex, write_agentropy
 
 
@@ -29,6 +29,7 @@ def convert_to_agentropy(path: Path, arm: str, users: Sequence[int], out: Path, 
     and for a run whose simulator or embedder reaches something, unless that is trusted.
     """
     run, screen = Run(path), console()
+    made_here(run, "a folder of skills")
     log = run.manifest.get("log") or {}
     if log.get("redacted"):
         raise UsageError(f"{path} has hashes in place of messages, of which no vectors can be made; run without redact")

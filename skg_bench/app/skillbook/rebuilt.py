@@ -11,7 +11,7 @@ from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.progress import console
 from skg_bench.core.calendar import FIRST_MONDAY, local_time, offsets_of
 from skg_bench.core.errors import UsageError
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.run import Run, made_here
 from skg_bench.skillbook.skillbook import Skillbook, rebuild
 
 _TIMES = ("time", "born")
@@ -22,6 +22,7 @@ def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
 
     Raises UsageError if the run has no such arm or user, and for an arm whose assistant has no skillbooks.
     """
+    made_here(run, "a skillbook")
     if arm in run.arms and not _has_books(run, arm):
         kind = run.manifest["compositions"][arm]["assistant"]["_target_"]
         raise UsageError(f"arm {arm!r} has no skillbooks: its assistant is {kind}; take an arm of assistant=pipeline")

@@ -194,9 +194,10 @@ def _check_pairs(
         return
     arm, user, event = missing[0]
     other = next(name for name in arms if (name, user, event) in places)
+    row = rows[places[other, user, event]][0]
     raise UsageError(
-        f"{path}: arm {arm!r} lacks user {user!r}, event {event!r}, which row {rows[places[other, user, event]][0]} has "
-        f"of arm {other!r}; {len(missing):,} such rows are missing. Arms are compared event by event: add these rows, "
+        f"{path}: arm {arm!r} lacks user {user!r}, event {event!r}, which row {row} has of arm {other!r}; "
+        f"{len(missing):,} such rows are missing. Arms are compared event by event: add these rows, "
         "or take the events out of all arms"
     )
 
