@@ -34,7 +34,7 @@ FIELDS = {
 """Columns that a table may have, and what each says."""
 NEEDED = ("user", "event", "arm")
 _LIMITS = {"score": 1.0, "cost": inf, "wait": inf}  # largest values; the smallest is 0
-_RIGHT = {"1": True, "true": True, "0": False, "false": False}
+_RIGHT = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 Row = Mapping[str, Any]
 
@@ -251,7 +251,7 @@ def _shared(path: Path, grid: Sequence[Sequence[tuple[int, Row]]], name: str) ->
 
 def _right(path: Path, grid: Sequence[Sequence[tuple[int, Row]]]) -> Bool:
     def right(position: int, value: Any) -> bool:
-        word = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().lower()
+        word = str(value).strip().lower()
         if word not in _RIGHT:
             raise UsageError(
                 f"{path}: row {position}: right is {value!r}; valid are 1, 0, true and false. What lies between "

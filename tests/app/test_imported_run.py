@@ -1,0 +1,205 @@
+"""Results of an experiment that was made elsewhere, through all commands that take them."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.analysis.comparison.compare import Comparison, ComparisonRow
+from skg_bench.app.domains import check_domain
+from skg_bench.app.imported_run import imported_domain, words_of
+from skg_bench.core.domain import Domain
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.logs.experiment_table import read_experiment
+from tests.app.test_cli import call, refused
+
+SHARED = ("correct", "err_per_request", "cost_usd", "latency_ms")
+
+
+def exported(run: Run, file: Path, *, columns: Sequence[str] = ()) -> Path:
+    """The turns of a run as a table of results."""
+    names = columns or ("user", "event", "arm", "right", "cost", "wait", "text", "intent")
+    with file.open("w", newline="", encoding="utf-8") as lines:
+        table = csv.DictWriter(lines, names, extrasaction="ignore")
+        table.writeheader()
+        for arm in run.arms:
+            for row in run.turns(arm).to_pylist():
+                right = row["answer_correct"]
+                table.writerow({
+                    "user": row["user"], "event": row["turn"], "arm": arm, "right": int(right),
+                    "score": 0.25 + 0.5 * right, "cost": repr(row["cost_usd"]), "wait": repr(row["latency_ms"] / 1000),
+                    "text": row["message"], "intent": row["intent"] or "",
+                })  # fmt: skip
+    return file
+
+
+@pytest.fixture
+def results(tiny_run: skg_bench.Run, elsewhere: Path) -> Path:
+    """A table of the results of a small run."""
+    return exported(tiny_run, elsewhere / "results.csv")
+
+
+def mode(path: Path) -> int:
+    """Who may read a file or a folder."""
+    return path.stat().st_mode & 0o777
+
+
+def rows_of(compared: Comparison) -> dict[tuple[str, str], ComparisonRow]:
+    return {(row.arm, row.metric.name): row for row in compared.rows}
+
+
+def test_results_of_a_run_compare_as_the_run_itself(tiny_run: skg_bench.Run, results: Path) -> None:
+    code, out, _ = call("data", "import", results.name, "--out", "runs/mine", "--reference", "never")
+    assert code == 0
+    assert out.splitlines()[-1] == "next: skg-bench compare runs/mine --metric all"
+    ours, theirs = rows_of(skg_bench.compare(tiny_run)), rows_of(skg_bench.compare("runs/mine"))
+    for name in SHARED:
+        a, b = ours["skg", name], theirs["skg", name]
+        figures = [
+            (row.mean, row.reference_mean, *row.bootstrap, row.difference.estimate.mean, row.difference.p_new,
+             *row.difference.estimate.interval(new=True), *row.difference.estimate.interval(new=False))
+            for row in (a, b)
+        ]  # fmt: skip
+        assert figures[0] == pytest.approx(figures[1], abs=1e-9, rel=1e-9, nan_ok=True), name
+        assert (a.wins, a.ties, a.losses, a.difference.verdict) == (b.wins, b.ties, b.losses, b.difference.verdict)
+    assert {metric for _, metric in theirs} == {"utility", *SHARED}  # nothing on memory, models and offers
+
+
+def test_an_imported_folder_is_whole_private_and_listed(results: Path) -> None:
+    call("data", "import", results.name, "--out", "runs/mine", "--question", "Does it help?")
+    code, out, _ = call("run", "--check", "runs/mine")
+    assert (code, "all is as it was written" in out) == (0, True)
+    code, out, _ = call("runs", "runs", "--only", "help")
+    assert (code, out.splitlines()[-1][:14]) == (0, "1 runs in runs")
+    assert {mode(Path("runs/mine")), mode(Path("runs/mine/turns"))} == {0o700}
+    assert {mode(file) for file in Path("runs/mine/turns").iterdir()} == {0o600}
+    run = Run("runs/mine")
+    assert run.turns("skg", ["logged_row"]).num_rows == run.turns("never").num_rows
+    assert call("report", "runs/mine")[0] == 0
+
+
+def test_a_row_of_the_table_is_named_by_a_flip(results: Path) -> None:
+    call("data", "import", results.name, "--out", "mine", "--reference", "never")
+    _, out, _ = call("compare", "mine", "--flips", "1")
+    flips = [line for line in out.splitlines() if line.startswith("      wrong  skg: row ")]
+    assert len(flips) == 1
+    row = int(flips[0].split(" row ")[1].split(" ")[0])
+    with results.open(newline="", encoding="utf-8") as lines:
+        given = list(csv.DictReader(lines))[row - 2]
+    assert (given["arm"], given["right"]) == ("skg", "0")
+    assert "LLM" not in out
+    assert "memory" not in out
+
+
+def test_scores_are_worths_and_say_nothing_of_right_answers(tiny_run: skg_bench.Run, elsewhere: Path) -> None:
+    exported(tiny_run, elsewhere / "s.csv", columns=("user", "event", "arm", "score"))
+    code, out, _ = call("data", "import", "s.csv", "--out", "mine", "--reference", "never")
+    assert (code, "utility: the score\n" in out) == (0, True)
+    rows, right = rows_of(skg_bench.compare("mine")), rows_of(skg_bench.compare(tiny_run))["skg", "correct"]
+    assert {metric for _, metric in rows} == {"utility", "score"}
+    for name in ("utility", "score"):
+        assert rows["skg", name].mean == pytest.approx(0.25 + 0.5 * right.mean)
+    assert "needs a column 'right'" in refused("compare", "mine", "--flips", "1")
+    assert "needs a column 'right'" in refused("gate", "mine", "--baseline", "b.json", "--update")
+
+
+def test_a_score_beside_right_is_a_metric_of_its_own(tiny_run: skg_bench.Run, elsewhere: Path) -> None:
+    exported(tiny_run, elsewhere / "s.csv", columns=("user", "event", "arm", "right", "score"))
+    call("data", "import", "s.csv", "--out", "mine", "--reference", "never")
+    rows = rows_of(skg_bench.compare("mine"))
+    assert rows["skg", "score"].mean == pytest.approx(0.25 + 0.5 * rows["skg", "correct"].mean)
+    assert rows["skg", "utility"].mean == pytest.approx(2 * rows["skg", "correct"].mean - 1)  # a wrong answer costs 1
+
+
+def test_prices_are_given_and_0_for_what_the_table_lacks(tiny_run: skg_bench.Run, results: Path) -> None:
+    call(
+        "data", "import", results.name, "--out", "mine", "--price", "wrong=0", "--price", "usd=0", "--price", "second=0"
+    )
+    rows = rows_of(skg_bench.compare("mine", reference="never"))
+    assert rows["skg", "utility"].mean == pytest.approx(rows["skg", "correct"].mean)
+    exported(tiny_run, Path("bare.csv"), columns=("user", "event", "arm", "right"))
+    call("data", "import", "bare.csv", "--out", "bare")
+    assert Run("bare").config["utility"] == {"wrong": 1.0, "usd": 0.0, "second": 0.0, "offer": 0.0}
+    assert "has no column 'cost'" in refused("data", "import", "bare.csv", "--out", "x", "--price", "usd=1")
+    assert "give wrong, usd, second=SIZE" in refused("data", "import", "bare.csv", "--out", "x", "--price", "usd=-1")
+
+
+def planted(name: str, share: int, text: str = "request") -> None:
+    """Results of 40 users under two arms, of which `new` answers so many of ten requests rightly, as a run."""
+    lines = [
+        f"{user},{event},{arm},{int((7 * user + 3 * event) % 10 < right)},{text} {event}"
+        for user in range(40)
+        for event in range(10)
+        for arm, right in (("old", 4), ("new", share))
+    ]
+    Path(f"{name}.csv").write_text("\n".join(("user,event,arm,right,text", *lines)), "utf-8")
+    call("data", "import", f"{name}.csv", "--out", name)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_gate_passes_the_same_results_and_fails_worse_ones() -> None:
+    planted("first", 8)
+    planted("better", 9)
+    planted("worse", 6)
+    planted("other", 8, text="another")
+    code, out, _ = call("gate", "first", "--baseline", "b.json", "--update")
+    assert (code, "arm new, 40 users" in out) == (0, True)
+    codes = {name: call("gate", name, "--baseline", "b.json") for name in ("first", "better", "worse")}
+    assert {name: code for name, (code, _, _) in codes.items()} == {"first": 0, "better": 0, "worse": 1}
+    out = codes["worse"][1]
+    assert "right -> wrong; reason: cause not known" in out
+    assert [word for word in ("LLM", "`never`", "salt", "skillbook") if word in out] == []
+    assert "is of other requests" in refused("gate", "other", "--baseline", "b.json")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "skills mine", "skillbook show mine --arm skg --user 1", "skillbook replay mine", "report mine --user 1",
+        "skillbook convert mine --arm skg --out index", "counterexample find mine --arm skg",
+    ],
+)  # fmt: skip
+def test_what_no_table_tells_is_refused(results: Path, command: str) -> None:
+    call("data", "import", results.name, "--out", "mine")
+    assert "holds results that were made elsewhere" in refused(*command.split())
+
+
+def test_a_refused_table_leaves_nothing_behind(results: Path) -> None:
+    assert "no such arm" in refused("data", "import", results.name, "--out", "runs/mine", "--reference", "x")
+    with results.open("a", encoding="utf-8") as lines:
+        lines.write(results.read_text("utf-8").splitlines()[1] + "\n")
+    assert "repeats row 2" in refused("data", "import", results.name, "--out", "runs/mine")
+    assert [file.name for file in Path().iterdir()] == [results.name]
+
+
+def test_a_folder_that_is_there_is_left_alone(results: Path) -> None:
+    Path("mine").mkdir()
+    (Path("mine") / "note").write_text("x", "utf-8")
+    assert "--out mine is there" in refused("data", "import", results.name, "--out", "mine")
+    assert [file.name for file in Path("mine").iterdir()] == ["note"]
+
+
+def test_a_page_that_fails_takes_its_folder_with_it(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_out: Path) -> None:
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr("skg_bench.app.imported_run.write_outputs", fails)
+    assert "no space left" in refused("data", "import", results.name, "--out", "mine")
+    assert [file.name for file in Path().iterdir()] == [results.name]
+
+
+@pytest.mark.parametrize("columns", ["right", "right,score,cost,wait,text,intent", "score,cost"])
+def test_words_of_an_imported_domain_are_sound(tiny_run: skg_bench.Run, tmp_path: Path, columns: str) -> None:
+    file = exported(tiny_run, tmp_path / "t.csv", columns=["user", "event", "arm", *columns.split(",")])
+    table = read_experiment(file)
+
+    class Worded(Domain):
+        """The domain with its words, which no file holds."""
+
+        def plain(self) -> dict[str, object]:
+            return {**super().plain(), "words": words_of(table)}
+
+    domain = imported_domain(table)
+    check_domain(Worded(**{name: getattr(domain, name) for name in ("name", "outcome", "book")}))
