@@ -34,6 +34,7 @@ COMMANDS = (
     "experiment grid --help",
     "data check log.csv",
     "data list",
+    "data import log.csv --out imported",
     "data get nothing",
     "counterexample find two --arm skg",
     "counterexample replay missing.json",
