@@ -9,7 +9,7 @@ from skg_bench.app import examples
 from skg_bench.app.plain_errors import plain_errors
 
 data = typer.Typer(
-    help="Read logs, corpora and results of your own, and public datasets.", no_args_is_help=True, rich_markup_mode=None
+    help="Read logs, corpora, results, and public datasets.", no_args_is_help=True, rich_markup_mode=None
 )
 
 

@@ -4,10 +4,11 @@ What a table does not tell is not made up. Prices of what it lacks are 0, its ru
 the page that speak of memory, models or simulated users are left out (`imported` in runfolder/telling.py).
 """
 
+import json
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.analysis.counts.metrics import PRICES, Utility
+from skg_bench.analysis.counts.metrics import PRICES, Better, Utility
 from skg_bench.app.launch import write_outputs
 from skg_bench.app.progress import console
 from skg_bench.app.run_identity import provenance, write_json
@@ -27,6 +28,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of
 from skg_bench.core.grid import F64
 from skg_bench.runfolder import manifest, schema, shards
+from skg_bench.runfolder.telling import Amount, Condition, CountedMetric, Telling, TurnCount, Word
 from skg_bench.simulator.logs.experiment_table import ExperimentTable, read_experiment, reference_of
 
 _DEFAULTS = {"wrong": 1.0, "usd": 10.0, "second": 0.02}  # those of conf/config.yaml
@@ -34,6 +36,15 @@ _UNUSED = (
     "Skill, skillbook", "Hit, fallback", "Frozen arm", "Truth", "Ceiling k", "Learning effect", "Loss", "Band",
     "Similarity, preference, reranker", "Propensity",
 )  # fmt: skip
+_VALUE, _SCORE = "answer_value", "given_score"  # columns of the turn log
+_COUNTED: Sequence[tuple[str, str, str, str, Better, str, str]] = (
+    ("right", "correct", "right answers", "share", "higher", "right", "Share of requests answered rightly."),
+    ("right", "err_per_request", "wrong per request", "share", "lower", "wrong", "Share of requests answered wrongly."),
+    ("score", "score", "score", "share", "higher", _SCORE, "Mean score of an answer; 100 % is the best."),
+    ("cost", "cost_usd", "cost", "usd", "lower", "cost", "Cost of an answer by the table, in US dollars."),
+    ("wait", "latency_ms", "wait", "ms", "lower", "latency", "Wait for an answer by the table."),
+)
+"""Column, then name, label, unit, direction, count and meaning of a metric."""
 _LOGS = {"updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING_LOG}
 
 
@@ -112,63 +123,51 @@ def _utility(table: ExperimentTable, given: Mapping[str, float]) -> Utility:
 
 
 def imported_domain(table: ExperimentTable) -> Domain:
-    """Domain of results that say whether answers were right; else of scores, which are worths as in a world without
+    """Domain of results that say whether answers were right; else of scores, which are counted as in a world without
     answers.
     """
-    worth = OutcomeField("worth", "float", (), "what the answer was worth, before cost and wait", "", truth=True)
-    score = OutcomeField("given_score", "float", (), "score of the answer, 0 to 1", "", truth=True)
-    fields = (worth, score) if table.score is not None else (worth,)
-    return Domain("imported", outcome=fields, book="" if table.right is not None else "worth")
+    value = OutcomeField(_VALUE, "float", (), "what the answer was worth, before cost and wait", "", truth=True)
+    score = OutcomeField(_SCORE, "float", (), "score of the answer, 0 to 1", "", truth=True)
+    fields = (value, score) if "score" in table.columns else (value,)
+    return Domain("imported", outcome=fields, book="" if "right" in table.columns else _VALUE)
 
 
-def words_of(table: ExperimentTable) -> dict[str, Any]:
+def imported_telling(table: ExperimentTable) -> dict[str, Any]:
     """Words of the domain: metrics for the columns that the table has, and what its intervals mean."""
-    right, judged = table.right is not None, table.score is not None
-    metrics = [_metric("utility", "utility", "utility", "worth", _worth_says(right=right), priced=True)]
-    if right:
-        metrics.append(_metric("correct", "right answers", "share", "right", "Share of requests answered rightly."))
-        wrong = "Share of requests answered wrongly."
-        metrics.append(_metric("err_per_request", "wrong per request", "share", "wrong", wrong, better="lower"))
-    if judged:
-        metrics.append(_metric("score", "score", "share", "given_score", "Mean score of an answer; 100 % is the best."))
-    if table.cost is not None:
-        cost = "Cost of an answer by the table, in US dollars."
-        metrics.append(_metric("cost_usd", "cost", "usd", "cost", cost, better="lower"))
-    if table.wait is not None:
-        wait = "Wait for an answer by the table."
-        metrics.append(_metric("latency_ms", "wait", "ms", "latency", wait, better="lower"))
-    names = [metric["name"] for metric in metrics]
-    amounts = [("worth", "worth of answers")] + [("given_score", "scores of answers")] * judged
-    condition = {"column": "answer_correct", "levels": ["true"], "holds": True}
-    return {
-        "imported": True,
-        "worth": "" if right else "worth",
-        "counts": [{"name": "right", "says": "answered rightly", "where": [condition]}] if right else [],
-        "amounts": [{"name": name, "says": says, "column": name, "less": ""} for name, says in amounts],
-        "metrics": metrics,
-        "terminal": names, "table": names, "tiles": names[1:], "picture": names[:2],
-        "glossary": [
-            {"term": "Request, turn", "says": "An event of the table; with the answer of an arm, a turn."},
-            {"term": "Arm", "says": "Rows of the table with one name. All arms have the same users and events."},
-            {"term": "New requests", "says": f"95 % interval over other users who bring other kinds of requests too: "
-             f"two-way, by user and kind. {_kinds_of(table)} Verdicts use this one."},
-        ],
-        "unused": list(_UNUSED),
-    }  # fmt: skip
+    right = "right" in table.columns
+    shown = [metric for column, metric in _metrics(right=right) if column in table.columns]
+    names = tuple(metric.name for metric in shown)
+    amounts = [Amount(_VALUE, "what answers were worth", _VALUE, "")]
+    amounts += [Amount(_SCORE, "scores of answers", _SCORE, "")] if "score" in table.columns else []
+    new = "95 % interval over other users who bring other kinds of requests too: two-way, by user and kind."
+    telling = Telling(
+        imported=True,
+        worth="" if right else _VALUE,
+        counts=(TurnCount("right", "answered rightly", (Condition("answer_correct", ("true",), holds=True),)),)[:right],
+        amounts=tuple(amounts),
+        metrics=tuple(shown),
+        terminal=names,
+        table=names,
+        tiles=names[1:],
+        picture=names[:2],
+        glossary=(
+            Word("Request, turn", "An event of the table; with the answer of an arm, a turn."),
+            Word("Arm", "Rows of the table with one name. All arms have the same users and events."),
+            Word("New requests", f"{new} {_kinds_of(table)} Verdicts use this one."),
+        ),
+        unused=_UNUSED,
+    )
+    words: dict[str, Any] = json.loads(json.dumps(asdict(telling)))
+    return words
 
 
-def _metric(
-    name: str, label: str, unit: str, count: str, says: str, *, better: str = "higher", priced: bool = False
-) -> dict[str, Any]:
-    return {
-        "name": name, "label": label, "unit": unit, "better": better, "over": "turn", "count": count, "priced": priced,
-        "says": says,
-    }  # fmt: skip
-
-
-def _worth_says(*, right: bool) -> str:
+def _metrics(*, right: bool) -> Iterator[tuple[str, CountedMetric]]:
+    """All metrics in the order in which they are shown, each with the column that it takes."""
     worth = "1 if right, minus the price of a wrong one" if right else "its score"
-    return f"Worth of an answer: {worth}, minus the prices of money and of waiting."
+    says = f"Worth of an answer: {worth}, minus the prices of money and of waiting."
+    yield "arm", CountedMetric("utility", "utility", "utility", "higher", "turn", _VALUE, priced=True, says=says)
+    for column, name, label, unit, better, count, says in _COUNTED:
+        yield column, CountedMetric(name, label, unit, better, "turn", count, priced=False, says=says)
 
 
 def _kinds_of(table: ExperimentTable) -> str:
@@ -205,7 +204,7 @@ def _content(
         "schema": schema.SCHEMA_VERSION, "question": question, "seed": 0, "users": len(table.users), "weeks": weeks,
         "arms": list(table.arms), "changed": [], "config": config, "compositions": {arm: {} for arm in table.arms},
         "data": {"table": sha256(bytes_of(file)).hexdigest()}, "code": None, "beside": [], "stream": "exogenous",
-        "domain": {**asdict(domain), "words": words_of(table)}, **provenance(),
+        "domain": {**asdict(domain), "words": imported_telling(table)}, **provenance(),
         "imported": {"file": file.name, "columns": list(table.columns), "kinds": _kinds_of(table),
                      "command": shlex.join(command)},
     }  # fmt: skip
@@ -242,7 +241,7 @@ def _turns(table: ExperimentTable, domain: Domain, at: int, wrong: float) -> pa.
         "serving": ["elsewhere"] * n, "cost_usd": np.zeros(n) if table.cost is None else table.cost[at],
         "latency_ms": np.zeros(n) if table.wait is None else 1000.0 * table.wait[at],
         "answer_correct": right, "intent": table.intent, "answerable": np.zeros(n),
-        "worth": _worth(right, score, wrong), "given_score": score,
+        _VALUE: _value(right, score, wrong), _SCORE: score,
         "logged_user": [table.users[user] for user in table.user],
         "logged_id": table.event, "logged_row": table.position[at],
     }  # fmt: skip
@@ -250,7 +249,7 @@ def _turns(table: ExperimentTable, domain: Domain, at: int, wrong: float) -> pa.
     return pa.table([_column(known.get(field.name), field, n) for field in fields], schema=fields)
 
 
-def _worth(right: Any, score: F64 | None, wrong: float) -> F64:
+def _value(right: Any, score: F64 | None, wrong: float) -> F64:
     """Worth of each answer `[N]`, before cost and wait: its score where nothing says that it is right."""
     values: Any = score if right is None else np.where(right, 1.0, -wrong)
     return np.asarray(values, np.float64)

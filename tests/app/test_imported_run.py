@@ -9,7 +9,7 @@ import pytest
 import skg_bench
 from skg_bench.analysis.comparison.compare import Comparison, ComparisonRow
 from skg_bench.app.domains import check_domain
-from skg_bench.app.imported_run import imported_domain, words_of
+from skg_bench.app.imported_run import imported_domain, imported_telling
 from skg_bench.core.domain import Domain
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.experiment_table import read_experiment
@@ -191,7 +191,7 @@ def test_a_page_that_fails_takes_its_folder_with_it(results: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("columns", ["right", "right,score,cost,wait,text,intent", "score,cost"])
-def test_words_of_an_imported_domain_are_sound(tiny_run: skg_bench.Run, tmp_path: Path, columns: str) -> None:
+def test_imported_telling_an_imported_domain_are_sound(tiny_run: skg_bench.Run, tmp_path: Path, columns: str) -> None:
     file = exported(tiny_run, tmp_path / "t.csv", columns=["user", "event", "arm", *columns.split(",")])
     table = read_experiment(file)
 
@@ -199,7 +199,7 @@ def test_words_of_an_imported_domain_are_sound(tiny_run: skg_bench.Run, tmp_path
         """The domain with its words, which no file holds."""
 
         def plain(self) -> dict[str, object]:
-            return {**super().plain(), "words": words_of(table)}
+            return {**super().plain(), "words": imported_telling(table)}
 
     domain = imported_domain(table)
     check_domain(Worded(**{name: getattr(domain, name) for name in ("name", "outcome", "book")}))

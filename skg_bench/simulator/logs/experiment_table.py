@@ -203,7 +203,7 @@ def _check_pairs(
 
 
 def _ordered(names: list[str], *, by_name: bool = False) -> list[str]:
-    """By number where all are whole numbers; else by name, or as they come."""
+    """Names by number where all are whole numbers; else in the order of the alphabet, or as they come."""
     if all(name.isascii() and name.isdecimal() and len(name) < 19 for name in names):
         return sorted(names, key=lambda name: (int(name), name))
     return sorted(names) if by_name else names

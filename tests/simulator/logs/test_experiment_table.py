@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -46,7 +45,8 @@ def test_all_forms_are_read_alike_and_events_come_by_number(tmp_path: Path, name
     assert (table.user.tolist(), table.event) == ([0, 0, 1, 1], ["2", "10", "2", "10"])
     assert table.right is not None
     assert table.right.tolist() == [[True, False, True, False], [True] * 4]
-    assert np.array_equal(table.cost, [[0.5] * 4, [0.25] * 4])
+    assert table.cost is not None
+    assert table.cost.tolist() == [[0.5] * 4, [0.25] * 4]
     assert (table.text, table.intent, table.wait, table.score) == (["t2", "t10", "t2", "t10"], None, None, None)
     first = 2 if name.endswith("sv") else 1  # a heading is a line too
     assert (table.position[0] - first).tolist() == [6, 4, 2, 0]
