@@ -38,7 +38,8 @@ def import_data(
         Path,
         typer.Argument(
             help="CSV, TSV, JSON lines or Parquet. Columns: user, event, arm, right or score. Optional: cost (US "
-            "dollars), wait (seconds), text, intent."
+            "dollars), wait (seconds), text, intent.",
+            metavar="TABLE",
         ),
     ],
     *,

@@ -172,9 +172,9 @@ def _metrics(*, right: bool) -> Iterator[tuple[str, CountedMetric]]:
 
 def _kinds_of(table: ExperimentTable) -> str:
     """Sentence on what counts as one kind of request."""
-    text = "a text of its own" if table.text is not None else "an event of its own"
     if table.intent is not None:
-        return f"The column `intent` says the kind; a request without one is {text}."
+        other = "text" if table.text is not None else "event"
+        return f"The column `intent` says the kind; without one, requests of the same {other} are of one kind."
     if table.text is not None:
         return "The table has no kinds: requests of the same text are of one kind, and others are not."
     return "The table has no kinds: the same event of different users counts as one kind, others do not."

@@ -133,7 +133,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Table for a notebook: a row an arm."""
-        caption = f"{self.path}: {self.manifest['users']:,} users, {self.manifest['weeks']} weeks"
+        weeks = "" if self.telling.imported else f", {self.manifest['weeks']} weeks"
+        caption = f"{self.path}: {self.manifest['users']:,} users{weeks}"
         try:
             figures = self._figures()
         except UsageError as error:

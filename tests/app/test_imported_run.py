@@ -11,6 +11,7 @@ from skg_bench.analysis.comparison.compare import Comparison, ComparisonRow
 from skg_bench.app.domains import check_domain
 from skg_bench.app.imported_run import imported_domain, imported_telling
 from skg_bench.core.domain import Domain
+from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.experiment_table import read_experiment
 from tests.app.test_cli import call, refused
@@ -73,11 +74,26 @@ def test_an_imported_folder_is_whole_private_and_listed(results: Path) -> None:
     assert (code, "all is as it was written" in out) == (0, True)
     code, out, _ = call("runs", "runs", "--only", "help")
     assert (code, out.splitlines()[-1][:14]) == (0, "1 runs in runs")
+    assert " 4 x - " in out  # no weeks
     assert {mode(Path("runs/mine")), mode(Path("runs/mine/turns"))} == {0o700}
     assert {mode(file) for file in Path("runs/mine/turns").iterdir()} == {0o600}
     run = Run("runs/mine")
     assert run.turns("skg", ["logged_row"]).num_rows == run.turns("never").num_rows
     assert call("report", "runs/mine")[0] == 0
+    with pytest.raises(UsageError, match="a curve by week needs what no table of results tells"):
+        skg_bench.plot(run)
+    assert skg_bench.plot(skg_bench.compare(run), "correct").save("d.svg").is_file()
+    assert "weeks" not in run._repr_html_()
+
+
+def test_imported_runs_stand_side_by_side_without_weeks(results: Path) -> None:
+    for name in ("one", "two"):
+        call("data", "import", results.name, "--out", name, "--reference", "never")
+    code, out, _ = call("report", "one", "two")
+    assert code == 0
+    page = Path(out.split("page: ")[1].strip()).read_text("utf-8")
+    assert "Week by week" not in page
+    assert "4 x –" in page
 
 
 def test_a_row_of_the_table_is_named_by_a_flip(results: Path) -> None:

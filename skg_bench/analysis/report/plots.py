@@ -16,7 +16,7 @@ from skg_bench.analysis.report.picture import side_by_side
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.temporary import PUBLIC_MODE, replace_whole
 from skg_bench.core.text import printable
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.run import Run, made_here
 
 PLOTTED = ("utility_difference", "correct", "hit_rate", "err_per_hit")  # curves, where the domain names none
 _COLUMNS = 2  # charts of a row: as wide as a notebook
@@ -56,6 +56,7 @@ def curves_plot(run: Run, names: Sequence[str] = (), arms: Sequence[str] | None 
 
     Raises UsageError for a run without figures, and a metric or an arm that it does not have.
     """
+    made_here(run, "a curve by week")
     content = summary.read_summary(run)
     looks = looks_of(run, content)
     known = [look.arm for look in looks if look.drawn]

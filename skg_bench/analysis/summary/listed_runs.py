@@ -61,6 +61,8 @@ def _listed(folder: Path) -> ListedRun:
     try:
         manifest = manifest_of(folder / "manifest.json")
         size, seed, arms = f"{manifest['users']} x {manifest['weeks']}", manifest["seed"], len(manifest["arms"])
+        if manifest.get("imported"):  # made elsewhere: it has no weeks and no seed
+            size, seed = f"{manifest['users']} x -", "-"
         unfinished, question = manifest.get("incomplete", False), manifest.get("question", "")
     except UsageError:
         return ListedRun(folder, when, "-", "-", "-", state="its manifest cannot be read: run it again")

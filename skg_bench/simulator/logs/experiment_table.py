@@ -18,7 +18,7 @@ from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
 from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, LeftOut
-from skg_bench.simulator.logs.recorded_size import log_size
+from skg_bench.simulator.logs.recorded_size import log_size, usual
 
 FIELDS = {
     "user": "who asked",
@@ -66,7 +66,8 @@ def read_experiment(path: Path) -> ExperimentTable:
         raise UsageError(f"there is no file {path}; name a table: {', '.join(LOG_SUFFIXES)}")
     if path.suffix not in LOG_SUFFIXES:
         raise UsageError(f"{path}: the name of a table ends in {', '.join(LOG_SUFFIXES)}")
-    log_size(path).check(None)
+    if (size := log_size(path)).rows > usual(size):
+        raise UsageError(f"{path} has {size.words}; at most {usual(size):,} rows are read: import a part of it")
     columns, rows = _rows(path)
     places: dict[tuple[str, str, str], int] = {}  # of each row by arm, user, event
     for at, (position, row) in enumerate(rows):
