@@ -62,10 +62,9 @@ def import_table(
     table = read_experiment(file)
     first = reference_of(table, reference)
     command = ["skg-bench", "data", "import", str(file), "--out", str(out), "--reference", first]
-    command += [
-        *(["--question", question] if question else []),
-        *(word for each in prices for word in ("--price", each)),
-    ]
+    command += ["--question", question] if question else []
+    for price in prices:
+        command += ["--price", price]
     utility = _utility(table, given)
     domain = imported_domain(table)
     content = _content(table, domain, utility, file=file, reference=first, question=question, command=command)
@@ -73,18 +72,11 @@ def import_table(
     with tempfile.TemporaryDirectory(prefix=".import-", dir=out.parent) as scratch:
         folder = Path(scratch) / "made"
         folder.mkdir(mode=0o700)  # logs hold messages
-        _write_logs(folder, content, table, domain)
+        digests = _write_logs(folder, content, table, domain)
         seconds, turns = monotonic() - begun, table.position.size
         rate = turns / seconds if seconds > 0 else 0.0
         write_json(folder / "timings.json", {"seconds": seconds, "turns": turns, "turns_per_second": rate})
         files = manifest.file_digests(folder, ["timings.json"])
-        digests = {
-            arm: [
-                shards.shard_label(shards.path(folder, "turns", arm, k)).digest
-                for k in range(shards.count(len(table.users)))
-            ]
-            for arm in table.arms
-        }
         manifest.write_manifest(folder, {**content, "incomplete": False, "shards": digests, "files": files})
         folder.replace(out)
     try:
@@ -211,7 +203,11 @@ def _content(
     return {**content, "identity": manifest.identity_of(content)}
 
 
-def _write_logs(folder: Path, content: Mapping[str, Any], table: ExperimentTable, domain: Domain) -> None:
+def _write_logs(
+    folder: Path, content: Mapping[str, Any], table: ExperimentTable, domain: Domain
+) -> dict[str, list[str]]:
+    """The logs of all arms; returns the digests of their turns."""
+    digests: dict[str, list[str]] = {arm: [] for arm in table.arms}
     key, every = manifest.run_key(content), np.arange(len(table.users))
     for log in shards.LOGS:
         (folder / log).mkdir(mode=0o700)
@@ -222,6 +218,8 @@ def _write_logs(folder: Path, content: Mapping[str, Any], table: ExperimentTable
             tables = {"turns": turns.filter(pa.array(inside))}
             tables |= {log: kind.empty_table() for log, kind in _LOGS.items()}
             shards.write_shard(folder, key, arm, shard, tables.__getitem__)
+            digests[arm].append(shards.shard_label(shards.path(folder, "turns", arm, shard)).digest)
+    return digests
 
 
 def _turns(table: ExperimentTable, domain: Domain, at: int, wrong: float) -> pa.Table:
