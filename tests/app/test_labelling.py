@@ -82,6 +82,23 @@ def test_a_second_rater_is_held_against_the_first(folder: Path) -> None:
     assert "(ann: wrong, bob: near)" in out
 
 
+def test_a_machine_alone_decides_nothing_and_with_labels_its_errors_are_taken_out(folder: Path) -> None:
+    code, out, _ = call("data", "label", str(folder), "--judge", "exact")
+    assert code == 0
+    assert "wrong, as judged by exact" in out
+    assert "all: no decision without labels of people" in out
+    call("data", "label", str(folder), "--n", "60", "--out", "s.csv")
+    call("data", "label", str(folder), "--n", "100000", "--out", "every.csv")
+    judge("every.csv", "model.csv", {"wrong": "near"})  # a judge that finds nothing wrong
+    code, out, _ = call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"), "--judge", "model.csv")
+    assert code == 0
+    (row,) = [line for line in out.splitlines() if line.startswith("all ")]
+    assert row.split("%")[0].split()[-1] == "0.0"
+    assert "model.csv calls wrong 0 of " in out
+    assert "all: pays if a wrong answer costs less than $0.0" in out
+    assert not {"model"} & {row["rater"] for row in rows_of(folder / "labels.csv")}
+
+
 def test_labels_of_another_run_of_the_log_count_where_the_same_pairs_occur(folder: Path) -> None:
     shutil.copytree(folder, "other")
     call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
@@ -108,6 +125,8 @@ def test_with_all_judged_no_label_can_change_the_decision(folder: Path) -> None:
         (("--read", "none.csv"), "none.csv"),
         (("--read", "log.csv"), "log.csv has no column 'pair'"),
         (("--n", "0"), "--n"),
+        (("--judge", "none.csv"), "none.csv"),
+        (("--judge", "log.csv"), "log.csv has no column 'pair'"),
     ],
 )
 def test_what_cannot_be_is_refused(folder: Path, words: tuple[str, ...], fault: str) -> None:
