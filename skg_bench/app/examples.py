@@ -40,6 +40,7 @@ EXAMPLES = {
     "skills": (
         f"skg-bench skills {RUN}",
         f"skg-bench skills {RUN} --arm skg --out skills.csv",
+        f"skg-bench skills {RUN} --exact 20",
     ),
     "init": (
         "skg-bench init assistant mine",

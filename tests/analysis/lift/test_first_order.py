@@ -1,8 +1,6 @@
 """First-order lift: it adds up, holds against runs without a skill, and tells a good skill from a harmful one."""
 
 import csv
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +12,8 @@ from skg_bench.analysis.counts.outcomes import worth_of
 from skg_bench.analysis.lift.first_order import first_order
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
+from tests.analysis.lift.conftest import KTH, arms
 from tests.app.test_cli import call, refused
-
-NEVER = ["policy=never", "curator=none"]
-WORLD = ["users=6", "weeks=4", "seed=3", "reference=never"]
-KTH = (2, 5, 9)  # skills of each user that a run is made without
-
-
-def arms(**table: list[str]) -> str:
-    return f"arms={json.dumps(table)}"
-
-
-@pytest.fixture(scope="module")
-def base(once: Callable[..., Path]) -> Run:
-    table = {f"without_{k}": ["curator=without", "curator.curator=everything", f"curator.skill={k}"] for k in KTH}
-    table |= {"never": NEVER, "everything": ["curator=everything"], "skg": [], "prompted": ["serving=prompted"]}
-    return Run(once("lift", lambda folder: skg_bench.run([*WORLD, arms(**table), f"out={folder}"], progress=False)))
 
 
 @pytest.mark.parametrize("arm", ["everything", "skg", "prompted"])
