@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from skg_bench.core.grid import F64, I64
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.text import printable
 from skg_bench.runfolder.manifest import salted_seed
-from skg_bench.runfolder.measured_run import measured_run
+from skg_bench.runfolder.measured_run import measured_run, shared_by
 from skg_bench.runfolder.run import Run
 
 _HEADINGS = ("skill", "user", "id", "served", "right", "lift", "a serving", "since turn")
@@ -28,12 +29,35 @@ _SHOWN = 10
 Play = Callable[[Run, str, Lifts, I64, Report], F64]  # app/left_out.py: exact lifts of some skills of an arm
 
 
-def show_skills(folder: Path, arm: str | None, out: Path | None, exact: str | None, play: Play) -> None:
-    """Print the worth of an arm's skills (None: of the learner), and write all of them as CSV. `exact`: a number of the
-    worst skills, or `all`; `play` plays users again without them.
+@dataclass(frozen=True)
+class SkillWorths:
+    """Worth of all skills of an arm, S of them."""
+
+    run: Run
+    arm: str
+    never: str
+    lifts: Lifts
+    exact: F64  # [S] NaN where it was not computed
+    played: PlayedSkills | None  # None: first order alone
+
+    @property
+    def best_known(self) -> F64:
+        """Exact lift `[S]`, or else the first order."""
+        return np.where(np.isnan(self.exact), self.lifts.total, self.exact)
+
+    @property
+    def order(self) -> I64:
+        """Rows of skills, worst first."""
+        order: I64 = np.argsort(self.best_known, kind="stable")
+        return order
+
+
+def skill_worths(folder: Path, arm: str | None, exact: str | None, play: Play) -> SkillWorths:
+    """Worth of an arm's skills (None: of the learner). `exact`: a number of the worst skills, or `all`; `play` plays
+    users again without them.
 
     Raises UsageError for a run without the arm `never`, where nobody knows which answers were right, and for what
-    `play` refuses; OSError.
+    `play` refuses.
     """
     many = _many(exact)
     run = measured_run(Run(folder))
@@ -46,26 +70,47 @@ def show_skills(folder: Path, arm: str | None, out: Path | None, exact: str | No
             f"{folder} has no arm that answers by the model alone, which skills are held against; run it again with "
             "'+arms.never=[policy=never,curator=none]'"
         )
+    if shared_by(run):
+        raise UsageError(
+            f"{folder}: users of {', '.join(shared_by(run))} share a memory, and skills are counted by user; make a "
+            "run without these arms"
+        )
     if not run.domain.answers:
         raise UsageError(f"{folder}: its skills keep no answers; their lift is not counted yet")
     lifts = first_order(run, learner, role.never)
     known = np.full(len(lifts.skill), np.nan)
-    screen = console()
-    for line in _sentences(lifts, learner, role.never):
-        screen.print(line, soft_wrap=True)
     if exact is None:
+        return SkillWorths(run, learner, role.never, lifts, known, None)
+    played = look(lifts, many, salted_seed(run.manifest, run.path))
+    with progress_bars("without each skill", console(sys.stderr)) as (progress, _):
+        known[played.rows] = play(run, learner, lifts, played.rows, progress)
+    return SkillWorths(run, learner, role.never, lifts, known, played)
+
+
+def show_worths(worths: SkillWorths, out: Path | None) -> None:
+    """Print the worth of skills, and write all of them as CSV.
+
+    Raises OSError.
+    """
+    screen, lifts = console(), worths.lifts
+    for line in _sentences(lifts, worths.arm, worths.never):
+        screen.print(line, soft_wrap=True)
+    if worths.played is None:
         screen.print("first order: what a skill kept others from being captured is not counted")
     else:
-        known, choice = _played(run, learner, lifts, many, play)
-        for line in _exact_sentences(lifts, known, choice):
+        for line in _exact_sentences(lifts, worths.exact, worths.played):
             screen.print(line, soft_wrap=True)
-    order = np.argsort(np.where(np.isnan(known), lifts.total, known), kind="stable")
-    shown = [i for i in order.tolist() if lifts.served[i].sum()][:_SHOWN]
+    shown = [i for i in worths.order.tolist() if lifts.served[i].sum()][:_SHOWN]
     if shown:
-        headings = _HEADINGS if exact is None else (*_HEADINGS, "exact")
-        table_blocks.show_table(screen, headings, [_cells(lifts, known, i)[: len(headings)] for i in shown])
+        headings = _HEADINGS if worths.played is None else (*_HEADINGS, "exact")
+        rows = [_cells(lifts, worths.exact, i)[: len(headings)] for i in shown]
+        table_blocks.show_table(screen, headings, rows)
     if out is not None:
-        _write(out, lifts, known, order)
+        text = StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(("user", "skill", "name", "born", "served", "right", "lift", "exact"))
+        table.writerows(_row(lifts, worths.exact, i) for i in worths.order.tolist())
+        replace_whole(out, text.getvalue().encode())
         screen.print(f"all of them: {out}", soft_wrap=True)
 
 
@@ -79,23 +124,6 @@ def _many(exact: str | None) -> int | None:
     if not exact.isascii() or not exact.isdigit() or not int(exact):
         raise UsageError(f"--exact {exact}: give a number of skills from 1 on, or all")
     return int(exact)
-
-
-def _played(run: Run, arm: str, lifts: Lifts, many: int | None, play: Play) -> tuple[F64, PlayedSkills]:
-    """Exact lifts `[S]`, NaN where they were not computed, and where they were."""
-    choice = look(lifts, many, salted_seed(run.manifest, run.path))
-    known = np.full(len(lifts.skill), np.nan)
-    with progress_bars("without each skill", console(sys.stderr)) as (progress, _):
-        known[choice.rows] = play(run, arm, lifts, choice.rows, progress)
-    return known, choice
-
-
-def _write(out: Path, lifts: Lifts, known: F64, order: I64) -> None:
-    text = StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("user", "skill", "name", "born", "served", "right", "lift", "exact"))
-    rows.writerows(_row(lifts, known, i) for i in order.tolist())
-    replace_whole(out, text.getvalue().encode())
 
 
 def _sentences(lifts: Lifts, arm: str, never: str) -> Iterator[str]:

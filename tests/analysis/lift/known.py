@@ -15,7 +15,7 @@ import numpy as np
 import skg_bench
 from skg_bench.analysis.lift.first_order import Lifts
 from skg_bench.app.left_out import exact_lifts
-from skg_bench.app.skill_lift import show_skills
+from skg_bench.app.skill_lift import show_worths, skill_worths
 from skg_bench.core.grid import F64
 
 FILE = Path(__file__).with_name("known.csv")
@@ -42,7 +42,7 @@ def _write() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = skg_bench.run([*_RUN, f"out={folder}/run"], progress=False)
         table = Path(folder) / "skills.csv"
-        show_skills(run.path, "skg", table, "all", partial(exact_lifts, trust=False))
+        show_worths(skill_worths(run.path, "skg", "all", partial(exact_lifts, trust=False)), table)
         rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
     rows.sort(key=lambda row: (int(row["user"]), int(row["skill"])))
     lines = [
