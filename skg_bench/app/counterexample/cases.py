@@ -367,7 +367,7 @@ def whole_node(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
     known = _by_target().get(str(node["_target_"]), {}) if "_target_" in node else {}
-    later = {k: v for k, v in known.items() if k != "defaults"}
+    later = {k: v for k, v in known.items() if k not in ("_with_", "defaults")}  # these are no parameters
     return later | {key: whole_node(value) for key, value in node.items()}
 
 

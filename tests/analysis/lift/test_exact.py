@@ -120,3 +120,18 @@ def test_all_skills_exactly_leave_no_interval(base: Run) -> None:
     lifts = first_order(base, "skg", "never")
     worth = exact(base, lifts, np.arange(len(lifts.skill)), "skg")
     assert f"{worth.mean():+.3f} utility; first order" in line
+
+
+def test_users_of_another_world_are_played_again_too(tmp_path: Path) -> None:
+    """Its yaml has keys that are no parameters."""
+    table = {"never": NEVER, "skg": [], "without": ["curator=without", "curator.skill=1"]}
+    run = skg_bench.run(
+        ["users=3", "weeks=3", "seed=5", "workers=1", "simulator=facts", "reference=never", arms(**table),
+         f"out={tmp_path / 'run'}"],
+        progress=False,
+    )  # fmt: skip
+    lifts = first_order(run, "skg", "never")
+    chosen = np.flatnonzero(lifts.skill == 1)
+    shown = gap_of_runs(run, "skg", "without", 3)
+    assert exact(run, lifts, chosen, "skg").tolist() == [shown[user] for user in lifts.user[chosen]]
+    assert any(shown)
