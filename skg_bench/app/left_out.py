@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from skg_bench.analysis.counts.columns import column
 from skg_bench.analysis.counts.metrics import Utility
@@ -22,12 +23,16 @@ from skg_bench.app.trust import FromFile
 from skg_bench.asking.asking import placed
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.arms import Arm
+from skg_bench.core.assistant import Applied
+from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.launching import Tick
+from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.curator.without import WithoutEach
 from skg_bench.engine.agreement_judge import AgreementJudge
-from skg_bench.engine.cohort import cohort_of, run_cohort
+from skg_bench.engine.cohort import Rollout, cohort_of
 from skg_bench.engine.execute import Job, Progress, replay_job
 from skg_bench.engine.plan import Plan
 from skg_bench.runfolder.run import Run
@@ -85,6 +90,9 @@ def _plan(run: Run, name: str, *, trust: bool) -> Plan:
         )
     cases.admit(origin, scenario, [spec])
     world, embedder = build("simulator", scenario.simulator, origin), build("embedder", scenario.embedder, origin)
+    for seam, made in (("simulator", world), ("embedder", embedder)):
+        if made.digest != run.manifest["data"][seam]:
+            raise UsageError(f"{run.path} was made from other data ({seam}) than are here now; run it again")
     config, arm = run.config, spec.arm(name, origin)
     judge = AgreementJudge(**config["comparison"])
     seed, salt = int(config["seed"]), scenario.seed >> 64
@@ -122,20 +130,41 @@ class PlayedAgain:
 
         def play(task: RowsWithout, tick: Tick) -> F64:
             users, row = np.unique(task.users, return_inverse=True)
-            cohort = cohort_of(setting, users).rows(row)
-            (log,) = run_cohort(setting, [task.arm], cohort, task.arm.top_k, tick)
-            utility = 1.0 - self.prices.loss(log.table("turns"))
-            lost, end = np.zeros(len(row)), 0
-            for i in np.argsort(task.users, kind="stable").tolist():  # as the table has them
-                first, n = int(self.start[task.place[i]]), int(cohort.n[i])
-                gap = self.utility[first : first + n] - utility[end : end + n]
-                end += n
-                if gap[: task.born[i] + 1].any():
-                    raise UsageError(
-                        "this version of code and data no longer gives what the run logged (user "
-                        f"{task.users[i]}, before turn {task.born[i]}); run it again"
-                    )
-                lost[i] = gap.sum()
-            return lost
+            rollout = Rollout(setting, [task.arm], cohort_of(setting, users).rows(row))
+            losses = LossWriter(self, task, np.zeros(len(row)))
+            rollout.to_the_end(losses, tick)
+            return losses.lost
 
         return play
+
+
+@dataclass(frozen=True)
+class LossWriter:
+    """Sums up what rows lose, turn by turn; of their logs nothing is kept."""
+
+    run: PlayedAgain
+    rows: RowsWithout
+    lost: F64  # [R] so far
+
+    def turn(self, t: int, **values: np.ndarray) -> None:
+        """Raises UsageError for a row that differs from the run before its skill was born."""
+        n, rows = len(values["offer"]), self.rows
+        right, offer = pa.array(values["answer_correct"] > 0), pa.array(values["offer"], mask=values["offer"] < 0)
+        costs = {name: values[name] for name in ("cost_usd", "learning_cost_usd", "latency_ms")}
+        utility = 1.0 - self.run.prices.loss(pa.table({"answer_correct": right, "offer": offer, **costs}))
+        gap = self.run.utility[self.run.start[rows.place[:n]] + t] - utility
+        if wrong := np.flatnonzero((gap != 0) & (t <= rows.born[:n])).tolist():
+            raise UsageError(
+                "this version of code and data no longer gives what the run logged (user "
+                f"{rows.users[wrong[0]]}, turn {t}); run it again"
+            )
+        self.lost[:n] += gap
+
+    def update(self, t: int, batch: Batch, applied: Applied) -> None:
+        """Discarded."""
+
+    def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
+        """Discarded."""
+
+    def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None:
+        """Discarded."""

@@ -183,7 +183,7 @@ class Logbook:
 
     def _turn_table(self) -> pa.Table:
         labels = self.labels
-        row = np.repeat(by_user := np.argsort(self.user, kind="stable"), self.n[by_user])
+        row = np.repeat(by_user := np.argsort(self.user), self.n[by_user])
         turn = np.arange(len(row)) - np.repeat(np.cumsum(self.n[by_user]) - self.n[by_user], self.n[by_user])
         user = self.user[row]
 

@@ -38,7 +38,8 @@ def test_it_is_what_full_runs_without_the_skill_show(base: Run) -> None:
         zip(zip(lifts.user[chosen], lifts.skill[chosen], strict=True), exact(base, lifts, chosen), strict=True)
     )
     shown = {(u, k): gap for k in KTH for u, gap in enumerate(gap_of_runs(base, "everything", f"without_{k}", 6))}
-    assert found == {at: gap for at, gap in shown.items() if at in found}
+    assert found == {at: pytest.approx(gap, abs=1e-9) for at, gap in shown.items() if at in found}
+    assert [found[at] == 0 for at in found] == [shown[at] == 0 for at in found]
     assert len(found) == len(KTH) * 6
     assert any(value < 0 for value in found.values())
     assert any(value > 0 for value in found.values())
@@ -81,8 +82,16 @@ class Costlier(Run):
 
 def test_other_code_or_data_than_those_of_the_run_are_noticed(base: Run) -> None:
     lifts = first_order(base, "everything", "never")
-    with pytest.raises(UsageError, match=r"no longer gives what the run logged \(user \d, before turn \d+\)"):
+    with pytest.raises(UsageError, match=r"no longer gives what the run logged \(user \d, turn 0\)"):
         exact(Costlier(base.path), lifts, np.argsort(-lifts.born)[:3])
+
+
+def test_other_data_are_named(base: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    lifts = first_order(base, "skg", "never")
+    other = {**base.manifest, "data": {**base.manifest["data"], "embedder": "0"}}
+    monkeypatch.setattr(Run, "manifest", other)
+    with pytest.raises(UsageError, match=r"was made from other data \(embedder\)"):
+        exact(Run(base.path), lifts, np.arange(1), "skg")
 
 
 def test_what_cannot_be_played_again_is_refused_by_name(base: Run, tmp_path: Path) -> None:
@@ -133,5 +142,5 @@ def test_users_of_another_world_are_played_again_too(tmp_path: Path) -> None:
     lifts = first_order(run, "skg", "never")
     chosen = np.flatnonzero(lifts.skill == 1)
     shown = gap_of_runs(run, "skg", "without", 3)
-    assert exact(run, lifts, chosen, "skg").tolist() == [shown[user] for user in lifts.user[chosen]]
+    assert exact(run, lifts, chosen, "skg") == pytest.approx([shown[user] for user in lifts.user[chosen]], abs=1e-9)
     assert any(shown)
