@@ -79,7 +79,7 @@ def skill_worths(folder: Path, arm: str | None, exact: str | None, play: Play) -
         raise UsageError(f"{folder}: its skills keep no answers; their lift is not counted yet")
     lifts = first_order(run, learner, role.never)
     known = np.full(len(lifts.skill), np.nan)
-    if exact is None:
+    if exact is None or not len(lifts.skill):
         return SkillWorths(run, learner, role.never, lifts, known, None)
     played = look(lifts, many, salted_seed(run.manifest, run.path))
     with progress_bars("without each skill", console(sys.stderr)) as (progress, _):

@@ -131,6 +131,13 @@ def test_all_skills_exactly_leave_no_interval(base: Run) -> None:
     assert f"{worth.mean():+.3f} utility; first order" in line
 
 
+def test_an_arm_without_skills_has_none_to_play(base: Run) -> None:
+    code, printed, _ = call("skills", str(base.path), "--arm", "never", "--exact", "3")
+    assert code == 0
+    assert "never: 0 skills of 6 users" in printed
+    assert "exact" not in printed
+
+
 def test_users_of_another_world_are_played_again_too(tmp_path: Path) -> None:
     """Its yaml has keys that are no parameters."""
     table = {"never": NEVER, "skg": [], "without": ["curator=without", "curator.skill=1"]}
