@@ -30,21 +30,22 @@ from skg_bench.core.text import printable
 from skg_bench.runfolder.run import Run
 
 _DIFFERENCES, _SHORT = 5, 60  # pairs that are shown, characters of a text
+_MANY = 20  # labels on which a judge that errs now and then hardly agrees with all
 _HEADINGS = ("arm", "hits", "judged", "wrong", "the log's own", "beyond the log's own")
 
 
-def draw_sheets(folder: Path, n: int, out: Path | None, page: Path | None) -> None:
+def draw_sheets(folder: Path, n: int, seed: int, out: Path | None, page: Path | None) -> None:
     """Write turns to be judged, chosen for all arms.
 
     Raises UsageError for a run without turns to judge, and files that are there; OSError.
     """
     run = Run(folder)
-    labelled = labelled_run(run, kept_labels(run))
+    labelled = labelled_run(run, kept_labels(run), seed=seed)
     _write(run, labelled, next_turns(labelled.hit_pairs, labelled.labelled, n, decides=False), out, page)
 
 
 def draw_decisive(
-    folder: Path, n: int, *, arm: str | None, price: float | None, out: Path | None, page: Path | None
+    folder: Path, n: int, *, arm: str | None, price: float | None, seed: int, out: Path | None, page: Path | None
 ) -> None:
     """Write the turns that narrow the decision on an arm most, unless the decision stands.
 
@@ -52,7 +53,7 @@ def draw_decisive(
     """
     run = Run(folder)
     name = _arm(run, arm)
-    labelled = labelled_run(run, kept_labels(run), [name])
+    labelled = labelled_run(run, kept_labels(run), [name], seed=seed)
     if not labelled.arms:
         raise UsageError(f"--arm {name}: it answered no turn from memory, so there is nothing to judge")
     (figures,) = labelled.arms
@@ -71,7 +72,7 @@ def draw_decisive(
 
 
 def take_labels(
-    folder: Path, sheets: Sequence[Path], *, arm: str | None, price: float | None, judge: str | None
+    folder: Path, sheets: Sequence[Path], *, arm: str | None, price: float | None, judge: str | None, seed: int
 ) -> None:
     """Keep the labels of sheets beside the run, and print what all labels say of all hits. `judge`: a machine whose
     errors they take out.
@@ -84,7 +85,7 @@ def take_labels(
     labels = read_sheet(kept) if kept.is_file() else []
     fresh = {sheet: read_sheet(sheet) for sheet in sheets}
     by_rater = merged([*labels, *(label for sheet in fresh.values() for label in sheet)])
-    labelled = labelled_run(run, by_rater, judge=judge)
+    labelled = labelled_run(run, by_rater, judge=judge, seed=seed)
     known = set(labelled.hit_pairs.pairs.tolist())
     for sheet, given in fresh.items():
         if not given:
@@ -179,11 +180,15 @@ def _decided(figures: ArmLabels, price: float | None, judge: str | None) -> Iter
     if not figures.shares.judged:
         yield f"{figures.arm}: no decision without labels of people"
         return
+    shares = figures.shares if machine is None else machine.corrected
     yield f"{figures.arm}: {decision_words(decision)}"
+    yield f"  wrong or near: {_share(shares.wrong_or_near)}"
     if price is not None:
         yield f"  {_verdict(figures.arm, decision, price)}"
     if machine is not None:
         (hit, missed), (false, passed) = machine.confusion.tolist()
+        if missed == false == 0 and hit + passed >= _MANY:
+            yield f"  {judge} agrees with every label: if it was made from them, its figures are worth nothing"
         yield f"  {judge} calls wrong {_of(hit, hit + missed)} wrong answers, and {_of(false, false + passed)} others"
 
 

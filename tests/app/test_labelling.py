@@ -153,8 +153,29 @@ def test_the_docs_say_what_forty_labels_of_a_public_log_decide(
     assert code == 0
     words = (ROOT / "docs" / "logs.md").read_text()
     lines = out.splitlines()
-    assert "\n".join(line.rstrip() for line in lines[1:4]) in words
-    assert lines[4] == "  at 2.00 calls of the model a wrong answer, everything is open; label more turns with --next"
+    assert "\n".join(line.rstrip() for line in lines[1:5]) in words
+    assert lines[5] == "  at 2.00 calls of the model a wrong answer, everything is open; label more turns with --next"
     summary = read_summary(skg_bench.Run("run")).arms["everything"]
     low, high = (number(summary[name].mean, "share") for name in ("wrong_lower", "wrong_upper"))
     assert f"Without labels between {low} and {high} were wrong." in words
+
+
+def test_a_judge_that_was_made_from_the_labels_is_named(folder: Path) -> None:
+    """It has no error where people looked, and 0 % wrong everywhere else: the interval would be narrow, and off."""
+    call("data", "label", str(folder), "--n", "60", "--out", "s.csv")
+    judge("s.csv", "ann.csv")
+    code, out, _ = call("data", "label", str(folder), "--read", "ann.csv", "--judge", "ann.csv")
+    assert code == 0
+    assert "ann.csv agrees with every label: if it was made from them, its figures are worth nothing" in out
+
+
+def test_another_seed_draws_other_turns(folder: Path) -> None:
+    """An arm that was tuned on labels is right where they are: its turns are drawn anew."""
+    for seed in ("0", "1"):
+        call("data", "label", str(folder), "--n", "30", "--seed", seed, "--out", f"s{seed}.csv")
+    first, second = ({row["pair"] for row in rows_of(f"s{seed}.csv")} for seed in (0, 1))
+    assert len(first & second) < len(first) / 2
+    for seed, judged in (("0", "30"), ("1", "0")):
+        out = call("data", "label", str(folder), "--read", judge("s0.csv", "ann.csv"), "--seed", seed)[1]
+        (row,) = [line for line in out.splitlines() if line.startswith("all ")]
+        assert (int(row.split()[2]) < 5) == (judged == "0")

@@ -12,7 +12,7 @@ from skg_bench.analysis.labels.machine_labels import machine_labels
 from skg_bench.analysis.labels.price_decision import PriceDecision, hit_saving, price_decision
 from skg_bench.analysis.labels.rater_labels import (
     LABELS_FILE,
-    Agreement,
+    RaterAgreement,
     agreements,
     labels_of,
     merged,
@@ -53,7 +53,7 @@ class LabelledRun:
     hit_pairs: HitPairs
     labelled: Sequence[tuple[I64, I64]]  # of each arm: labels of stored answers and of the log's own
     arms: Sequence[ArmLabels]
-    agreements: Sequence[Agreement]
+    agreements: Sequence[RaterAgreement]
     n_labels: int  # pairs of this run that are judged
     n_other: int  # pairs of other runs
 
@@ -74,14 +74,14 @@ def judged_arms(run: Run) -> list[str]:
 
 
 def labelled_run(
-    run: Run, by_rater: ByRater, arms: Sequence[str] | None = None, judge: str | None = None
+    run: Run, by_rater: ByRater, arms: Sequence[str] | None = None, judge: str | None = None, seed: int = 0
 ) -> LabelledRun:
     """Shares and decisions of arms (None: of all) under labels. `judge`: a machine,
-    see `machine_labels`.
+    see `machine_labels`. `seed`: of the order in which turns are judged.
 
     Raises UsageError as `hit_pairs` and `machine_labels` do.
     """
-    pairs = hit_pairs(run, judged_arms(run) if arms is None else arms)
+    pairs = hit_pairs(run, judged_arms(run) if arms is None else arms, seed)
     machine = None if judge is None else machine_labels(judge, pairs)
     labels, never = settled(by_rater), roles(run).never
     labelled = [_of_hits(hits, labels) for hits in pairs.arms]
