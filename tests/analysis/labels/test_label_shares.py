@@ -1,10 +1,11 @@
 """Shares of all hits from labels of some: the interval holds the truth, and labels that are lacking widen it."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from skg_bench.analysis.labels.allocation import next_turns
-from skg_bench.analysis.labels.hit_pairs import SAME_TEXT, ArmHits, hit_pairs
+from skg_bench.analysis.labels.hit_pairs import SAME_TEXT, ArmHits, HitPairs, hit_pairs
 from skg_bench.analysis.labels.label_shares import LabelShare, PairLabel, arm_shares, judged_prefix
 from skg_bench.core.grid import I64
 from skg_bench.runfolder.run import Run
@@ -163,3 +164,23 @@ def test_what_a_machine_does_not_judge_counts_as_not_wrong() -> None:
     helped, alone = arm_shares(arm, stored, logged, silent).wrong, arm_shares(arm, stored, logged).wrong
     assert helped.low <= 0.05 < alone.high
     assert helped.mean == pytest.approx(alone.mean, abs=0.05)
+
+
+@pytest.mark.parametrize("common", [PairLabel.RIGHT, PairLabel.WRONG])
+def test_a_pair_that_half_of_the_hits_share_is_judged_once_and_counts_for_all(common: int) -> None:
+    """Its label makes the judged turns more, in an order that does not depend on it: 93 to 97 % of 400 draws hold the
+    truth.
+    """
+    random, inside, n = np.random.default_rng(0), 0, 2000
+    for _ in range(400):
+        same = random.random(n) < 0.5
+        values = np.where(same, common, np.where(random.random(n) < 0.3, PairLabel.WRONG, PairLabel.RIGHT))
+        pair = np.where(same, 0, np.arange(n) + 1).astype(np.uint64) * 2
+        arm = ArmHits("a", np.arange(n), pair, pair + 1, np.ones(n, np.int64))
+        unjudged = np.full(n, PairLabel.UNJUDGED)
+        pairs = HitPairs(pa.table({}), np.empty(0), [arm], {})
+        judged = np.isin(pair, pair[next_turns(pairs, [(unjudged, unjudged)], 20, decides=False)])
+        own = np.where(judged, PairLabel.RIGHT, PairLabel.UNJUDGED)
+        share = arm_shares(arm, np.where(judged, values, PairLabel.UNJUDGED), own).wrong
+        inside += share.low <= (values == PairLabel.WRONG).mean() <= share.high
+    assert 0.93 <= inside / 400 <= 0.98
