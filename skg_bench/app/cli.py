@@ -10,7 +10,9 @@ from skg_bench.app import examples, interrupts, memory_limit
 from skg_bench.app.data_arguments import data
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.app.probe_arguments import probe_command
-from skg_bench.app.skillbook.cli import Trust, skillbook
+from skg_bench.app.skill_arguments import skills_command
+from skg_bench.app.skillbook.cli import skillbook
+from skg_bench.app.trust_option import Trust
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import VERSION
 
@@ -210,17 +212,7 @@ def runs(
         show_runs(folder, order, text, page)
 
 
-@app.command(epilog=examples.epilog("skills"))
-def skills(
-    run: Annotated[Path, typer.Argument(help="A run directory.")],
-    arm: Annotated[str | None, typer.Option(help="Default: the arm that learns.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A CSV file for all skills.")] = None,
-) -> None:
-    """Show what each skill was worth to its user, worst first."""
-    with plain_errors():
-        from skg_bench.app.skill_lift import show_skills
-
-        show_skills(run, arm, out)
+app.command("skills", epilog=examples.epilog("skills"))(skills_command)
 
 
 @app.command(epilog=examples.epilog("init"))

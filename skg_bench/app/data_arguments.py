@@ -100,6 +100,14 @@ def label_data(
     read: Annotated[
         list[Path] | None, typer.Option("--read", help="A sheet with labels; repeat it for more raters.")
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="A sheet that a program filled, or exact; labels of people take its errors out."),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(help="Order in which turns are judged. Another one for an arm that was tuned on labels.", min=0),
+    ] = 0,
     out: Annotated[Path | None, typer.Option(help="A new CSV file for the turns to be judged.")] = None,
     page: Annotated[Path | None, typer.Option(help="A new HTML file: the same as a page that works offline.")] = None,
     arm: Annotated[str | None, typer.Option(help="An arm that answers from memory. Default: all.")] = None,
@@ -117,9 +125,9 @@ def label_data(
     with plain_errors():
         from skg_bench.app.labelling import draw_decisive, draw_sheets, take_labels
 
-        if read:
-            take_labels(run, read, arm, price)
+        if read or judge is not None:
+            take_labels(run, read or [], arm=arm, price=price, judge=judge, seed=seed)
         elif following is not None:
-            draw_decisive(run, following, arm=arm, price=price, out=out, page=page)
+            draw_decisive(run, following, arm=arm, price=price, seed=seed, out=out, page=page)
         else:
-            draw_sheets(run, n, out, page)
+            draw_sheets(run, n, seed, out, page)

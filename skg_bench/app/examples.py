@@ -41,6 +41,8 @@ EXAMPLES = {
     "skills": (
         f"skg-bench skills {RUN}",
         f"skg-bench skills {RUN} --arm skg --out skills.csv",
+        f"skg-bench skills {RUN} --exact 20",
+        f"skg-bench skills {RUN} --remove 10 --out better",
     ),
     "init": (
         "skg-bench init assistant mine",

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
 
+from statsmodels.stats.proportion import proportion_confint
+
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.allocation import next_turns
 from skg_bench.analysis.labels.label_shares import LabelShare
@@ -17,7 +19,7 @@ from skg_bench.analysis.labels.labelled_run import (
     kept_labels,
     labelled_run,
 )
-from skg_bench.analysis.labels.price_decision import decision_words
+from skg_bench.analysis.labels.price_decision import PriceDecision, decision_words
 from skg_bench.analysis.labels.rater_labels import LABELS_FILE, label_word, labels_text, merged, read_sheet
 from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
 from skg_bench.app import table_blocks
@@ -28,21 +30,22 @@ from skg_bench.core.text import printable
 from skg_bench.runfolder.run import Run
 
 _DIFFERENCES, _SHORT = 5, 60  # pairs that are shown, characters of a text
+_MANY = 20  # labels on which a judge that errs now and then hardly agrees with all
 _HEADINGS = ("arm", "hits", "judged", "wrong", "the log's own", "beyond the log's own")
 
 
-def draw_sheets(folder: Path, n: int, out: Path | None, page: Path | None) -> None:
+def draw_sheets(folder: Path, n: int, seed: int, out: Path | None, page: Path | None) -> None:
     """Write turns to be judged, chosen for all arms.
 
     Raises UsageError for a run without turns to judge, and files that are there; OSError.
     """
     run = Run(folder)
-    labelled = labelled_run(run, kept_labels(run))
+    labelled = labelled_run(run, kept_labels(run), seed=seed)
     _write(run, labelled, next_turns(labelled.hit_pairs, labelled.labelled, n, decides=False), out, page)
 
 
 def draw_decisive(
-    folder: Path, n: int, *, arm: str | None, price: float | None, out: Path | None, page: Path | None
+    folder: Path, n: int, *, arm: str | None, price: float | None, seed: int, out: Path | None, page: Path | None
 ) -> None:
     """Write the turns that narrow the decision on an arm most, unless the decision stands.
 
@@ -50,13 +53,16 @@ def draw_decisive(
     """
     run = Run(folder)
     name = _arm(run, arm)
-    labelled = labelled_run(run, kept_labels(run), [name])
+    labelled = labelled_run(run, kept_labels(run), [name], seed=seed)
     if not labelled.arms:
         raise UsageError(f"--arm {name}: it answered no turn from memory, so there is nothing to judge")
     (figures,) = labelled.arms
     screen = console()
     if price is not None and figures.decision.verdict(price) != "open":
-        screen.print(f"decided: {_verdict(figures, price)}; more labels are not needed at this price", soft_wrap=True)
+        screen.print(
+            f"decided: {_verdict(name, figures.decision, price)}; more labels are not needed at this price",
+            soft_wrap=True,
+        )
         return
     turns = next_turns(labelled.hit_pairs, labelled.labelled, n, decides=True)
     if not turns:
@@ -65,8 +71,11 @@ def draw_decisive(
     _write(run, labelled, turns, out, page)
 
 
-def take_labels(folder: Path, sheets: Sequence[Path], arm: str | None, price: float | None) -> None:
-    """Keep the labels of sheets beside the run, and print what they say of all hits.
+def take_labels(
+    folder: Path, sheets: Sequence[Path], *, arm: str | None, price: float | None, judge: str | None, seed: int
+) -> None:
+    """Keep the labels of sheets beside the run, and print what all labels say of all hits. `judge`: a machine whose
+    errors they take out.
 
     Raises UsageError for a faulty sheet, one of another run, and contradictions; then nothing is kept. OSError.
     """
@@ -76,24 +85,25 @@ def take_labels(folder: Path, sheets: Sequence[Path], arm: str | None, price: fl
     labels = read_sheet(kept) if kept.is_file() else []
     fresh = {sheet: read_sheet(sheet) for sheet in sheets}
     by_rater = merged([*labels, *(label for sheet in fresh.values() for label in sheet)])
-    labelled = labelled_run(run, by_rater)
+    labelled = labelled_run(run, by_rater, judge=judge, seed=seed)
     known = set(labelled.hit_pairs.pairs.tolist())
     for sheet, given in fresh.items():
         if not given:
             raise UsageError(f"{sheet} holds no label yet; fill its column label with wrong, near, right or unknown")
         if not any(label.pair in known for label in given):
             raise UsageError(f"{sheet}: none of its {len(given):,} pairs of message and answer occurs in {folder}")
-    replace_whole(kept, labels_text(by_rater).encode())
+    if fresh:
+        replace_whole(kept, labels_text(by_rater).encode())
     screen = console()
     for line in _heard(labelled, by_rater):
         screen.print(line, soft_wrap=True)
     arms = [figures for figures in labelled.arms if shown in (None, figures.arm)]
     if arms:
-        table_blocks.show_table(screen, _HEADINGS, [_cells(figures) for figures in arms])
+        headings = _HEADINGS if judge is None else (*_HEADINGS[:3], f"wrong, as judged by {judge}", *_HEADINGS[3:])
+        table_blocks.show_table(screen, headings, [_cells(figures) for figures in arms])
     for figures in arms:
-        screen.print(_decision(figures), soft_wrap=True)
-        if price is not None:
-            screen.print(f"  {_verdict(figures, price)}", soft_wrap=True)
+        for line in _decided(figures, price, judge):
+            screen.print(line, soft_wrap=True)
     screen.print("intervals: 95 %, of this log; near counts as not wrong, unknown and disputed labels count both ways")
     screen.print(f"next: {shlex.join(['skg-bench', 'report', str(folder)])}", soft_wrap=True)
 
@@ -151,12 +161,11 @@ def _short(text: str) -> str:
 
 
 def _cells(figures: ArmLabels) -> list[str]:
-    shares = figures.shares
-    return [
-        figures.arm, f"{shares.hits:,}", f"{shares.judged:,}", *(
-            _share(share) for share in (shares.wrong, shares.logged_wrong, shares.excess)
-        ),
-    ]  # fmt: skip
+    machine = figures.machine
+    shares = figures.shares if machine is None else machine.corrected
+    estimates = [_share(share) for share in (shares.wrong, shares.logged_wrong, shares.excess)]
+    alone = [] if machine is None else [number(machine.wrong, "share")]
+    return [figures.arm, f"{shares.hits:,}", f"{shares.judged:,}", *alone, *estimates]
 
 
 def _share(share: LabelShare) -> str:
@@ -164,11 +173,34 @@ def _share(share: LabelShare) -> str:
     return f"not known ({ends})" if isnan(share.mean) else f"{number(share.mean, 'share')} ({ends})"
 
 
-def _decision(figures: ArmLabels) -> str:
-    return f"{figures.arm}: {decision_words(figures.decision)}"
+def _decided(figures: ArmLabels, price: float | None, judge: str | None) -> Iterator[str]:
+    """Decision on an arm; none by a machine alone."""
+    machine = figures.machine
+    decision = figures.decision if machine is None else machine.decision
+    if not figures.shares.judged:
+        yield f"{figures.arm}: no decision without labels of people"
+        return
+    shares = figures.shares if machine is None else machine.corrected
+    yield f"{figures.arm}: {decision_words(decision)}"
+    yield f"  wrong or near: {_share(shares.wrong_or_near)}"
+    if price is not None:
+        yield f"  {_verdict(figures.arm, decision, price)}"
+    if machine is not None:
+        (hit, missed), (false, passed) = machine.confusion.tolist()
+        if missed == false == 0 and hit + passed >= _MANY:
+            yield f"  {judge} agrees with every label: if it was made from them, its figures are worth nothing"
+        yield f"  {judge} calls wrong {_of(hit, hit + missed)} wrong answers, and {_of(false, false + passed)} others"
 
 
-def _verdict(figures: ArmLabels, price: float) -> str:
-    verdict = figures.decision.verdict(price)
+def _of(some: int, all_: int) -> str:
+    """Count of a count, with the exact interval of its share (Clopper and Pearson 1934)."""
+    if not all_:
+        return "0 of 0"
+    low, high = proportion_confint(some, all_, method="beta")
+    return f"{some:,} of {all_:,} ({interval(low, high, 'share')})"
+
+
+def _verdict(arm: str, decision: PriceDecision, price: float) -> str:
+    verdict = decision.verdict(price)
     words = {"pays": "pays", "does not pay": "does not pay", "open": "is open; label more turns with --next"}[verdict]
-    return f"at {figures.decision.saving.words(price)} a wrong answer, {figures.arm} {words}"
+    return f"at {decision.saving.words(price)} a wrong answer, {arm} {words}"

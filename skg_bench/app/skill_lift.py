@@ -1,7 +1,9 @@
 """`skg-bench skills`: what each skill of a run is worth, worst first, and what removing the worst would have given."""
 
 import csv
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -9,25 +11,55 @@ import numpy as np
 
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.lift.corrected import PlayedSkills, agreement, corrected, look
 from skg_bench.analysis.lift.first_order import Lifts, first_order, removal
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app import table_blocks
-from skg_bench.app.progress import console
+from skg_bench.app.progress import Report, console, progress_bars
 from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.grid import F64, I64
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.text import printable
-from skg_bench.runfolder.measured_run import measured_run
+from skg_bench.runfolder.manifest import salted_seed
+from skg_bench.runfolder.measured_run import measured_run, shared_by
 from skg_bench.runfolder.run import Run, made_here
 
 _HEADINGS = ("skill", "user", "id", "served", "right", "lift", "a serving", "since turn")
 _SHOWN = 10
+Play = Callable[[Run, str, Lifts, I64, Report], F64]  # app/left_out.py: exact lifts of some skills of an arm
 
 
-def show_skills(folder: Path, arm: str | None, out: Path | None) -> None:
-    """Print the worth of an arm's skills (None: of the learner), and write all of them as CSV.
+@dataclass(frozen=True)
+class SkillWorths:
+    """Worth of all skills of an arm, S of them."""
 
-    Raises UsageError for a run without the arm `never`, and where nobody knows which answers were right; OSError.
+    run: Run
+    arm: str
+    never: str
+    lifts: Lifts
+    exact: F64  # [S] NaN where it was not computed
+    played: PlayedSkills | None  # None: first order alone
+
+    @property
+    def best_known(self) -> F64:
+        """Exact lift `[S]`, or else the first order."""
+        return np.where(np.isnan(self.exact), self.lifts.total, self.exact)
+
+    @property
+    def order(self) -> I64:
+        """Rows of skills, worst first."""
+        order: I64 = np.argsort(self.best_known, kind="stable")
+        return order
+
+
+def skill_worths(folder: Path, arm: str | None, exact: str | None, play: Play) -> SkillWorths:
+    """Worth of an arm's skills (None: of the learner). `exact`: a number of the worst skills, or `all`; `play` plays
+    users again without them.
+
+    Raises UsageError for a run without the arm `never`, where nobody knows which answers were right, and for what
+    `play` refuses.
     """
+    many = _many(exact)
     run = measured_run(Run(folder))
     made_here(run, "the worth of skills")
     role = roles(run)
@@ -39,23 +71,60 @@ def show_skills(folder: Path, arm: str | None, out: Path | None) -> None:
             f"{folder} has no arm that answers by the model alone, which skills are held against; run it again with "
             "'+arms.never=[policy=never,curator=none]'"
         )
+    if shared_by(run):
+        raise UsageError(
+            f"{folder}: users of {', '.join(shared_by(run))} share a memory, and skills are counted by user; make a "
+            "run without these arms"
+        )
     if not run.domain.answers:
         raise UsageError(f"{folder}: its skills keep no answers; their lift is not counted yet")
     lifts = first_order(run, learner, role.never)
-    screen = console()
-    for line in _sentences(lifts, learner, role.never):
+    known = np.full(len(lifts.skill), np.nan)
+    if exact is None or not len(lifts.skill):
+        return SkillWorths(run, learner, role.never, lifts, known, None)
+    played = look(lifts, many, salted_seed(run.manifest, run.path))
+    with progress_bars("without each skill", console(sys.stderr)) as (progress, _):
+        known[played.rows] = play(run, learner, lifts, played.rows, progress)
+    return SkillWorths(run, learner, role.never, lifts, known, played)
+
+
+def show_worths(worths: SkillWorths, out: Path | None) -> None:
+    """Print the worth of skills, and write all of them as CSV.
+
+    Raises OSError.
+    """
+    screen, lifts = console(), worths.lifts
+    for line in _sentences(lifts, worths.arm, worths.never):
         screen.print(line, soft_wrap=True)
-    order = np.argsort(lifts.total, kind="stable")
-    shown = [i for i in order.tolist() if lifts.served[i].sum()][:_SHOWN]
+    if worths.played is None:
+        screen.print("first order: what a skill kept others from being captured is not counted")
+    else:
+        for line in _exact_sentences(lifts, worths.exact, worths.played):
+            screen.print(line, soft_wrap=True)
+    shown = [i for i in worths.order.tolist() if lifts.served[i].sum()][:_SHOWN]
     if shown:
-        table_blocks.show_table(screen, _HEADINGS, [_cells(lifts, i) for i in shown])
+        headings = _HEADINGS if worths.played is None else (*_HEADINGS, "exact")
+        rows = [_cells(lifts, worths.exact, i)[: len(headings)] for i in shown]
+        table_blocks.show_table(screen, headings, rows)
     if out is not None:
         text = StringIO()
-        rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(("user", "skill", "name", "born", "served", "right", "lift"))
-        rows.writerows(_row(lifts, i) for i in order.tolist())
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(("user", "skill", "name", "born", "served", "right", "lift", "exact"))
+        table.writerows(_row(lifts, worths.exact, i) for i in worths.order.tolist())
         replace_whole(out, text.getvalue().encode())
         screen.print(f"all of them: {out}", soft_wrap=True)
+
+
+def _many(exact: str | None) -> int | None:
+    """Number of skills; None: all.
+
+    Raises UsageError for what is neither.
+    """
+    if exact in (None, "all"):
+        return None
+    if not exact.isascii() or not exact.isdigit() or not int(exact):
+        raise UsageError(f"--exact {exact}: give a number of skills from 1 on, or all")
+    return int(exact)
 
 
 def _sentences(lifts: Lifts, arm: str, never: str) -> Iterator[str]:
@@ -77,7 +146,25 @@ def _sentences(lifts: Lifts, arm: str, never: str) -> Iterator[str]:
             f"{_signed(gone.by_lift)} a turn from then on"
         )
         yield f"  as many by ratings: {_signed(gone.by_ratings)}; by a coin: {_signed(gone.by_coin)}"
-    yield "first order: what a skill kept others from being captured is not counted"
+
+
+def _exact_sentences(lifts: Lifts, known: F64, choice: PlayedSkills) -> Iterator[str]:
+    chosen, size = len(choice.rows), len(lifts.skill)
+    drawn = f", {int(choice.drawn.sum()):,} of them drawn at random" if choice.drawn.any() else ""
+    yield f"exact: users played again without the skill, for {chosen:,} of {size:,} skills{drawn}"
+    served = choice.rows[lifts.served[choice.rows].sum(axis=1) > 0]
+    alike = agreement(lifts.total[served], known[served])
+    if alike.skills:
+        yield (
+            f"  first order of the {alike.skills:,} served ones: {number(alike.equal, 'share')} equal to it, "
+            f"{number(alike.sign, 'share')} of the same sign, rank correlation {alike.rank:.2f}"
+        )
+    mean = corrected(lifts.total, known, choice)
+    ends = "" if mean.low == mean.high else f", 95 % {interval(mean.low, mean.high, 'utility', signed=True)}"
+    yield (
+        f"  mean lift of all {size:,} skills: {number(mean.mean, 'utility', signed=True)} utility{ends}; first order "
+        f"{number(float(lifts.total.mean()), 'utility', signed=True)}"
+    )
 
 
 def _ends(estimate: Estimate, unit: str) -> str:
@@ -90,15 +177,16 @@ def _signed(estimate: Estimate) -> str:
     return f"{number(estimate.mean, 'utility', signed=True)} ({interval(low, high, 'utility', signed=True)})"
 
 
-def _cells(lifts: Lifts, i: int) -> list[str]:
+def _cells(lifts: Lifts, known: F64, i: int) -> list[str]:
     served, lift = int(lifts.served[i].sum()), float(lifts.total[i])
     cells = [
         lifts.name[i], str(lifts.users[lifts.user[i]]), str(lifts.skill[i]), str(served), str(lifts.right[i]),
-        f"{lift:+.2f}", f"{lift / served:+.2f}", str(lifts.born[i]),
+        f"{lift:+.2f}", f"{lift / served:+.2f}", str(lifts.born[i]), "-" if np.isnan(known[i]) else f"{known[i]:+.2f}",
     ]  # fmt: skip
     return [printable(cell) for cell in cells]
 
 
-def _row(lifts: Lifts, i: int) -> tuple[object, ...]:
+def _row(lifts: Lifts, known: F64, i: int) -> tuple[object, ...]:
     counts = int(lifts.born[i]), int(lifts.served[i].sum()), int(lifts.right[i]), float(lifts.total[i])
-    return int(lifts.users[lifts.user[i]]), int(lifts.skill[i]), lifts.name[i], *counts
+    exact = "" if np.isnan(known[i]) else float(known[i])
+    return int(lifts.users[lifts.user[i]]), int(lifts.skill[i]), lifts.name[i], *counts, exact

@@ -71,17 +71,17 @@ class Without:
         captures = stores(batch).nonzero()[0]
         if not len(captures):
             return state, batch
-        row = batch.row[captures]
+        row, skill = batch.row[captures], np.full(len(books.n_skills), self.skill)
         added = books.n_skills[row] > self.skill
-        again = added & (batch.skill[captures] == self.skill)  # by its name
+        again = _again(batch, captures, books, skill)
         if self.recapture:
-            return state, self._left_out(self._anew(batch, captures[again], books), books)
+            return state, _archived(self._anew(batch, captures[again], books), books, skill, len(self.reasons) - 1)
         mask = np.ones(len(batch.op), np.bool_)
         mask[captures[again]] = False
         if self.lineage is not None and added.any():
             near = alike_skills(seen.context.similarity.dots(), books, self.lineage)[row[added], self.skill]
             mask[captures[added][near]] = False
-        return state, self._left_out(part(batch, mask), books)
+        return state, _archived(part(batch, mask), books, skill, len(self.reasons) - 1)
 
     def _anew(self, batch: Batch, again: I64, books: Skillbooks) -> Batch:
         """Operations `again` do not renew the skill: they renew the one that was added in its place, or add it."""
@@ -100,13 +100,66 @@ class Without:
         faded = (op == REMOVE) & (skill == renewed[batch.row])
         return part(replace(batch, op=op, skill=skill, name=names), ~faded)
 
-    def _left_out(self, batch: Batch, books: Skillbooks) -> Batch:
-        """The batch, which archives the skill where it adds it."""
-        add = (batch.op == ADD).nonzero()[0]
-        row = batch.row[add]
-        row = row[books.n_skills[row] + nth(row) == self.skill]
-        if not len(row):
-            return batch
-        end = blank(len(row))
-        end.row[:], end.op[:], end.skill[:], end.reason[:] = row, REMOVE, self.skill, len(self.reasons) - 1
-        return joined(batch, end)
+
+@dataclass(frozen=True)
+class WithoutEach:
+    """`Without` for rows that are played again side by side: each row leaves out a skill of its own, for good.
+
+    It is of one cohort, whose rows it knows by their place; so no configuration can name it.
+    """
+
+    curator: Curator[Any]
+    skills: tuple[int, ...]  # [B] id of the skill that each row leaves out
+    sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
+
+    def __post_init__(self) -> None:
+        Without(self.curator, 0, recapture=False, lineage=None)  # raises UsageError for a curator that it cannot wrap
+
+    @cached_property
+    def reasons(self) -> Sequence[str]:
+        """Reasons of the curator inside, and one more."""
+        return (*self.curator.reasons, "left out")
+
+    @cached_property
+    def _skill(self) -> I64:
+        return np.array(self.skills, np.int64)
+
+    def start(self, n: int) -> Any:
+        """The memory of the curator inside."""
+        return self.curator.start(n)
+
+    def offers(self, seen: Observation, state: Any) -> Bool:
+        """Whom the curator inside asks."""
+        return self.curator.offers(seen, state)
+
+    def curate(
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
+    ) -> tuple[Any, Batch]:
+        """Operations of the curator inside, without each row's skill. Rows that are left are the first ones."""
+        state, batch = self.curator.curate(seen, reaction, known, books, state)
+        captures = stores(batch).nonzero()[0]
+        if not len(captures):
+            return state, batch
+        skill, mask = self._skill[: len(books.n_skills)], np.ones(len(batch.op), np.bool_)
+        mask[captures[_again(batch, captures, books, skill)]] = False
+        return state, _archived(part(batch, mask), books, skill, len(self.reasons) - 1)
+
+
+def _again(batch: Batch, captures: I64, books: Skillbooks, skill: I64) -> Bool:
+    """Captures that would renew, by its name, the skill that their row leaves out (`skill`, `[B]`)."""
+    row = batch.row[captures]
+    again: Bool = (books.n_skills[row] > skill[row]) & (batch.skill[captures] == skill[row])
+    return again
+
+
+def _archived(batch: Batch, books: Skillbooks, skill: I64, reason: int) -> Batch:
+    """The batch, which archives the skill that a row leaves out (`skill`, `[B]`) where it adds it."""
+    add = (batch.op == ADD).nonzero()[0]
+    row = batch.row[add]
+    row = row[books.n_skills[row] + nth(row) == skill[row]]
+    if not len(row):
+        return batch
+    end = blank(len(row))
+    end.row[:], end.op[:], end.skill[:], end.reason[:] = row, REMOVE, skill[row], reason
+    return joined(batch, end)

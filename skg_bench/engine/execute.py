@@ -72,8 +72,7 @@ def execute(
     whole = tasks_left(plan, counts, existing, cohort)
     done, total = whole.done, whole.total
     progress(done, total)
-    pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (total - done)
-    with _table(vectors, pays) as table:
+    with _table(vectors, _pays(vectors, total - done)) as table:
         job = Job(plan, out, run, vectors, table)
         if done < total:
             check_controls(job.setting, plan.arms, plan.users, lambda _: progress(whole.done, total))
@@ -88,6 +87,18 @@ def execute(
             pieces.tidy(out, run)
     with suppress(FileNotFoundError):  # another part has ended the run meanwhile
         _sweep(out)  # of workers that were killed while they wrote
+
+
+@contextmanager
+def replay_job(plan: Plan, out: Path, turns: int) -> Iterator["Job"]:
+    """Job whose settings play users of a run again, of whom nothing is written; `turns`: about how many. `out`: folder
+    of the run, from which assistants take what they learned before it.
+
+    Raises UsageError for unusable vectors.
+    """
+    plan, vectors = _made_ready(plan, out, None)
+    with _table(vectors, _pays(vectors, turns)) as table:
+        yield Job(plan, out, UNNAMED, vectors, table)
 
 
 def check_end(plan: Plan, out: Path, progress: Ticks) -> None:
@@ -106,6 +117,11 @@ def _made_ready(plan: Plan, out: Path, embedding: Progress | None) -> tuple[Plan
     vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     return fitted(plan, out, vectors), vectors
+
+
+def _pays(vectors: I16, turns: int) -> bool:
+    """Does the table of all pairs save in so many turns what it takes to make?"""
+    return len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * turns
 
 
 def _more(progress: Progress, done: int, total: int, turns: int) -> None:

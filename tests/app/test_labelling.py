@@ -82,6 +82,23 @@ def test_a_second_rater_is_held_against_the_first(folder: Path) -> None:
     assert "(ann: wrong, bob: near)" in out
 
 
+def test_a_machine_alone_decides_nothing_and_with_labels_its_errors_are_taken_out(folder: Path) -> None:
+    code, out, _ = call("data", "label", str(folder), "--judge", "exact")
+    assert code == 0
+    assert "wrong, as judged by exact" in out
+    assert "all: no decision without labels of people" in out
+    call("data", "label", str(folder), "--n", "60", "--out", "s.csv")
+    call("data", "label", str(folder), "--n", "100000", "--out", "every.csv")
+    judge("every.csv", "model.csv", {"wrong": "near"})  # a judge that finds nothing wrong
+    code, out, _ = call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"), "--judge", "model.csv")
+    assert code == 0
+    (row,) = [line for line in out.splitlines() if line.startswith("all ")]
+    assert row.split("%")[0].split()[-1] == "0.0"
+    assert "model.csv calls wrong 0 of " in out
+    assert "all: pays if a wrong answer costs less than $0.0" in out
+    assert not {"model"} & {row["rater"] for row in rows_of(folder / "labels.csv")}
+
+
 def test_labels_of_another_run_of_the_log_count_where_the_same_pairs_occur(folder: Path) -> None:
     shutil.copytree(folder, "other")
     call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
@@ -108,6 +125,8 @@ def test_with_all_judged_no_label_can_change_the_decision(folder: Path) -> None:
         (("--read", "none.csv"), "none.csv"),
         (("--read", "log.csv"), "log.csv has no column 'pair'"),
         (("--n", "0"), "--n"),
+        (("--judge", "none.csv"), "none.csv"),
+        (("--judge", "log.csv"), "log.csv has no column 'pair'"),
     ],
 )
 def test_what_cannot_be_is_refused(folder: Path, words: tuple[str, ...], fault: str) -> None:
@@ -134,8 +153,29 @@ def test_the_docs_say_what_forty_labels_of_a_public_log_decide(
     assert code == 0
     words = (ROOT / "docs" / "logs.md").read_text()
     lines = out.splitlines()
-    assert "\n".join(line.rstrip() for line in lines[1:4]) in words
-    assert lines[4] == "  at 2.00 calls of the model a wrong answer, everything is open; label more turns with --next"
+    assert "\n".join(line.rstrip() for line in lines[1:5]) in words
+    assert lines[5] == "  at 2.00 calls of the model a wrong answer, everything is open; label more turns with --next"
     summary = read_summary(skg_bench.Run("run")).arms["everything"]
     low, high = (number(summary[name].mean, "share") for name in ("wrong_lower", "wrong_upper"))
     assert f"Without labels between {low} and {high} were wrong." in words
+
+
+def test_a_judge_that_was_made_from_the_labels_is_named(folder: Path) -> None:
+    """It has no error where people looked, and 0 % wrong everywhere else: the interval would be narrow, and off."""
+    call("data", "label", str(folder), "--n", "60", "--out", "s.csv")
+    judge("s.csv", "ann.csv")
+    code, out, _ = call("data", "label", str(folder), "--read", "ann.csv", "--judge", "ann.csv")
+    assert code == 0
+    assert "ann.csv agrees with every label: if it was made from them, its figures are worth nothing" in out
+
+
+def test_another_seed_draws_other_turns(folder: Path) -> None:
+    """An arm that was tuned on labels is right where they are: its turns are drawn anew."""
+    for seed in ("0", "1"):
+        call("data", "label", str(folder), "--n", "30", "--seed", seed, "--out", f"s{seed}.csv")
+    first, second = ({row["pair"] for row in rows_of(f"s{seed}.csv")} for seed in (0, 1))
+    assert len(first & second) < len(first) / 2
+    for seed, judged in (("0", "30"), ("1", "0")):
+        out = call("data", "label", str(folder), "--read", judge("s0.csv", "ann.csv"), "--seed", seed)[1]
+        (row,) = [line for line in out.splitlines() if line.startswith("all ")]
+        assert (int(row.split()[2]) < 5) == (judged == "0")

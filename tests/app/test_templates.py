@@ -71,11 +71,13 @@ def test_an_assistant_gets_a_verdict_and_is_probed(tmp_path: Path, shell: dict[s
 
 
 def test_a_log_is_checked_and_replayed(tmp_path: Path, shell: dict[str, str]) -> None:
-    check, replay = made("log", tmp_path / "mine")
+    check, replay, label = made("log", tmp_path / "mine")
     assert "left out: no row" in said(check, tmp_path / "mine", shell)
     out = said(replay, tmp_path / "mine", shell)
     assert "8 users, 320 turns of each arm" in out
     assert (tmp_path / "mine" / "run" / "report.html").is_file()
+    assert "answers to judge: label.html" in said(label, tmp_path / "mine", shell)
+    assert "wrong" in (tmp_path / "mine" / "label.html").read_text()
 
 
 def test_the_gate_lets_the_same_pass_and_a_worse_one_fail(

@@ -14,7 +14,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
 from skg_bench.core.shortlist import alike_skills
 from skg_bench.curator.oracle import RightAnswers
-from skg_bench.curator.without import Without
+from skg_bench.curator.without import Without, WithoutEach
 from skg_bench.runfolder.run import Run
 from tests.curator.test_curators import PAPER, curated, operations, turn
 from tests.laws import world
@@ -50,6 +50,23 @@ def test_without_recapture_nothing_renews_it_and_all_others_are_renewed(seed: in
     seen, offer, name, known, books = turn(seed)
     real, made = (curated(c, seen, offer, name, known, books) for c in (PAPER, Without(PAPER, skill, False, None)))
     assert operations(made, UPDATE) == [o for o in operations(real, UPDATE) if o["skill"] != skill]
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=seeds, skills=st.lists(skills, min_size=1, max_size=4))
+def test_rows_that_leave_out_a_skill_each_do_what_each_does_alone(seed: int, skills: list[int]) -> None:
+    seen, offer, name, known, books = turn(seed)
+    n = len(books.n_skills)
+    chosen = np.resize(skills, n)
+    made = curated(WithoutEach(PAPER, tuple(chosen.tolist())), seen, offer, name, known, books)
+    for skill in set(skills):
+        alone = curated(Without(PAPER, skill, False, None), seen, offer, name, known, books)
+        assert others(made, chosen != skill) == others(alone, chosen != skill)
+
+
+def test_what_sees_the_truth_cannot_be_played_without_a_skill() -> None:
+    with pytest.raises(UsageError, match="cannot wrap a curator that sees the truth"):
+        WithoutEach(RightAnswers(), (0, 1))
 
 
 @settings(deadline=None, max_examples=25)

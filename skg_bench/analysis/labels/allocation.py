@@ -74,8 +74,8 @@ def _cells(hits: ArmHits, labels: Labelled, *, decides: bool) -> Iterator[_Cell]
         sample = rows[judged[rows]]
         same = stratum == SAME_TEXT
         excess = np.bincount(wrong[sample] - logged_wrong[sample] + 1, minlength=3).astype(np.float64)
-        variance = 0.0 if same else unit_variance(excess)
+        variance = 0.0 if same else unit_variance(excess, range(-1, 2))
         if not decides:
-            variance += unit_variance(np.bincount(wrong[sample], minlength=2).astype(np.float64))
+            variance += unit_variance(np.bincount(wrong[sample], minlength=2).astype(np.float64), range(2))
         if len(rows) and variance > 0:
             yield _Cell(hits, rows, variance)

@@ -5,14 +5,19 @@ not; wrong beyond the log's own answer: -1, 0, 1). With a Dirichlet prior the va
 are Dirichlet-multinomial (Ericson 1969, the Polya posterior of a finite population). With A = m_g + k_g pseudo-counts,
 mean p and variance s2 of a value, their sum has
     E = R_g p,        V = R_g s2 (R_g + A) / (A + 1).
-The prior of all strata together is worth PRIOR_HITS hits, spread evenly over the values and dealt in proportion to
-m_g, so that one stratum alone has the prior of Laplace. Sum and variance over strata give, by matched moments, a beta
+The prior of all strata together is worth PRIOR_HITS hits, dealt in proportion to m_g: of a share it is that of Laplace,
+of a difference that of two coins. Sum and variance over strata give, by matched moments, a beta
 distribution between the smallest and the largest sum that is possible; the variance is widened by (t / z)^2 with
 sum_g m_g - G degrees of freedom. In a stratum of which nothing is judged, every value stays possible.
 
 A judged hit about which nobody could tell counts both ways, and the interval covers both.
+
+A machine that judged all hits makes the interval narrower and never moves it: its share among all hits is known, and
+labels estimate the difference, label minus machine, in the same way (difference estimator, Cochran 1977, section 7.2;
+prediction-powered inference, Angelopoulos and others, Science 2023, is this one for infinite populations).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import nan
@@ -73,53 +78,70 @@ def judged_prefix(hits: ArmHits, stored: I64, logged: I64) -> Bool:
     return prefix
 
 
-def arm_shares(hits: ArmHits, stored: I64, logged: I64) -> ArmShares:
-    """Shares of an arm from labels `[H]` of its stored answers and of the log's own to the same turns."""
+def arm_shares(hits: ArmHits, stored: I64, logged: I64, machine: tuple[I64, I64] | None = None) -> ArmShares:
+    """Shares of an arm from labels `[H]` of its stored answers and of the log's own to the same turns. `machine`: what
+    a machine says of both, whose errors the labels take out; where it says nothing, it counts as saying not wrong.
+    """
     judged = judged_prefix(hits, stored, logged)
-    sizes = hits.sizes
-    counts = np.bincount(hits.stratum[judged], minlength=len(STRATA))
-    stratum, mine, theirs = hits.stratum[judged], stored[judged], logged[judged]
+    wrong, logged_wrong = _counted(stored, PairLabel.WRONG), _counted(logged, PairLabel.WRONG)
+    bad = _counted(stored, PairLabel.WRONG, PairLabel.NEAR)
+    more = [np.where(hits.stratum == SAME_TEXT, 0, a - b) for a, b in zip(wrong, logged_wrong[::-1], strict=True)]
+    guess = logged_guess = bad_guess = np.zeros(len(stored), np.int64)
+    if machine is not None:
+        guess, logged_guess = (_counted(labels, PairLabel.WRONG)[0] for labels in machine)
+        bad_guess = _counted(machine[0], PairLabel.WRONG, PairLabel.NEAR)[0]
 
-    def share(low: I64, high: I64, values: tuple[int, ...], known: tuple[int, ...] = ()) -> LabelShare:
-        ends = [_share(sizes, stratum, each, values, known) for each in (low, high)]
-        mean = float(np.mean([end.mean for end in ends]))
-        return LabelShare(mean, min(end.low for end in ends), max(end.high for end in ends))
+    def share(ends: Sequence[I64], predicted: I64, values: range, known: tuple[int, ...] = ()) -> LabelShare:
+        span = values.stop - values.start - 1
+        differences = values if machine is None else range(-span, span + 1)
+        offset = float(predicted.mean()) if len(predicted) else 0.0
+        shares = [
+            _share(hits.sizes, hits.stratum[judged], (end - predicted)[judged], differences, known) for end in ends
+        ]
+        low, high = min(each.low for each in shares) + offset, max(each.high for each in shares) + offset
+        mean = float(np.mean([each.mean for each in shares])) + offset
+        return LabelShare(mean, max(low, float(values[0])), min(high, float(values[-1])))
 
-    def counted(labels: I64, *some: int) -> tuple[I64, I64]:
-        certain = np.isin(labels, some).astype(np.int64)
-        return certain, certain | (labels == PairLabel.UNKNOWN)
-
-    least, most = counted(mine, PairLabel.WRONG)
-    logged_least, logged_most = counted(theirs, PairLabel.WRONG)
-    same = stratum == SAME_TEXT
     return ArmShares(
         hits=len(hits.turn),
         judged=int(judged.sum()),
-        strata=sizes,
-        judged_strata=counts,
-        wrong=share(least, most, (0, 1)),
-        wrong_or_near=share(*counted(mine, PairLabel.WRONG, PairLabel.NEAR), (0, 1)),
-        logged_wrong=share(logged_least, logged_most, (0, 1)),
-        excess=share(
-            np.where(same, 0, least - logged_most), np.where(same, 0, most - logged_least), (-1, 0, 1), (SAME_TEXT,)
-        ),
+        strata=hits.sizes,
+        judged_strata=np.bincount(hits.stratum[judged], minlength=len(STRATA)),
+        wrong=share(wrong, guess, range(2)),
+        wrong_or_near=share(bad, bad_guess, range(2)),
+        logged_wrong=share(logged_wrong, logged_guess, range(2)),
+        excess=share(more, guess - logged_guess, range(-1, 2), (SAME_TEXT,)),
     )
 
 
-def unit_variance(counts: F64) -> float:
-    """Variance of a hit's value under the posterior of its stratum alone, from counts `[K]` of values 0, 1, ... or
-    -1, 0, 1.
+def _counted(labels: I64, *some: int) -> tuple[I64, I64]:
+    """Flags of labels that are some of these, and of those that could be."""
+    certain = np.isin(labels, some).astype(np.int64)
+    return certain, certain | (labels == PairLabel.UNKNOWN)
+
+
+def unit_variance(counts: F64, values: range) -> float:
+    """Variance of a hit's value under the posterior of its stratum alone, from the counts `[K]` of each value."""
+    weights, worth = counts + _prior(values), np.array(values, np.float64)
+    weights /= weights.sum()
+    return float(weights @ worth**2 - (weights @ worth) ** 2)
+
+
+def _prior(values: range) -> F64:
+    """Pseudo-counts of each value: of 0 and 1 the same, of a difference those of two coins. Differences of two wrong
+    answers, which a machine alone can bring, have none.
     """
-    weights = counts + PRIOR_HITS / len(counts)
-    weights = weights / weights.sum()
-    values = np.arange(len(counts))
-    return float(weights @ values**2 - (weights @ values) ** 2)
+    worth = np.abs(np.array(values, np.float64))
+    counts = np.ones(2) if len(values) == 2 else np.maximum(2.0 - worth, 0.0)
+    prior: F64 = PRIOR_HITS * counts / counts.sum()
+    return prior
 
 
-def _share(sizes: I64, stratum: I64, drawn: I64, values: tuple[int, ...], known: tuple[int, ...]) -> LabelShare:
+def _share(sizes: I64, stratum: I64, drawn: I64, values: range, known: tuple[int, ...]) -> LabelShare:
     """Share from the values drawn in each stratum; in the strata `known` all values are 0."""
     total = int(sizes.sum())
     worth = np.array(values, np.float64)
+    prior = _prior(values)
     judged = np.bincount(stratum, minlength=len(sizes))
     open_strata = [g for g in range(len(sizes)) if sizes[g] and g not in known]
     m = int(sum(judged[g] for g in open_strata))
@@ -131,7 +153,7 @@ def _share(sizes: I64, stratum: I64, drawn: I64, values: tuple[int, ...], known:
             free_least, free_most = free_least + rest * worth.min(), free_most + rest * worth.max()
             continue
         counts = np.array([(sample == value).sum() for value in values], np.float64)
-        weights = counts + PRIOR_HITS * judged[g] / m / len(values)
+        weights = counts + prior * judged[g] / m
         mass = weights.sum()
         p = float(weights @ worth / mass)
         unit = float(weights @ worth**2 / mass) - p**2

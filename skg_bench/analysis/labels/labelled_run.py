@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.analysis.counts.roles import roles
-from skg_bench.analysis.labels.hit_pairs import HitPairs, hit_pairs
-from skg_bench.analysis.labels.label_shares import ArmShares, arm_shares
+from skg_bench.analysis.labels.hit_pairs import ArmHits, HitPairs, hit_pairs
+from skg_bench.analysis.labels.label_shares import ArmShares, PairLabel, arm_shares
+from skg_bench.analysis.labels.machine_labels import machine_labels
 from skg_bench.analysis.labels.price_decision import PriceDecision, hit_saving, price_decision
 from skg_bench.analysis.labels.rater_labels import (
     LABELS_FILE,
-    Agreement,
+    RaterAgreement,
     agreements,
     labels_of,
     merged,
@@ -25,12 +26,24 @@ ByRater = Mapping[int, Mapping[str, int]]  # label by pair and rater
 
 
 @dataclass(frozen=True, slots=True)
+class MachineShares:
+    """Shares of an arm by a machine's labels, and with its errors taken out by those of people."""
+
+    judged: int  # hits of which the machine says something
+    wrong: float  # by the machine alone
+    corrected: ArmShares
+    decision: PriceDecision
+    confusion: I64  # [2, 2] stored answers that people judged: wrong or not by people, and by the machine
+
+
+@dataclass(frozen=True, slots=True)
 class ArmLabels:
     """An arm that answers from memory."""
 
     arm: str
     shares: ArmShares
     decision: PriceDecision
+    machine: MachineShares | None  # None: no machine judged
 
 
 @dataclass(frozen=True)
@@ -40,7 +53,7 @@ class LabelledRun:
     hit_pairs: HitPairs
     labelled: Sequence[tuple[I64, I64]]  # of each arm: labels of stored answers and of the log's own
     arms: Sequence[ArmLabels]
-    agreements: Sequence[Agreement]
+    agreements: Sequence[RaterAgreement]
     n_labels: int  # pairs of this run that are judged
     n_other: int  # pairs of other runs
 
@@ -60,25 +73,51 @@ def judged_arms(run: Run) -> list[str]:
     return [arm for arm in run.arms if arm != never]
 
 
-def labelled_run(run: Run, by_rater: ByRater, arms: Sequence[str] | None = None, seed: int = 0) -> LabelledRun:
-    """Shares and decisions of arms (None: of all) under labels. `seed`: of the order of judging.
+def labelled_run(
+    run: Run, by_rater: ByRater, arms: Sequence[str] | None = None, judge: str | None = None, seed: int = 0
+) -> LabelledRun:
+    """Shares and decisions of arms (None: of all) under labels. `judge`: a machine,
+    see `machine_labels`. `seed`: of the order in which turns are judged.
 
-    Raises UsageError as `hit_pairs` does.
+    Raises UsageError as `hit_pairs` and `machine_labels` do.
     """
     pairs = hit_pairs(run, judged_arms(run) if arms is None else arms, seed)
+    machine = None if judge is None else machine_labels(judge, pairs)
     labels, never = settled(by_rater), roles(run).never
-    labelled = [(labels_of(hits.pair, labels), labels_of(hits.logged, labels)) for hits in pairs.arms]
+    labelled = [_of_hits(hits, labels) for hits in pairs.arms]
     figures = []
     for hits, (stored, logged) in zip(pairs.arms, labelled, strict=True):
         if not len(hits.turn):
             continue
-        shares = arm_shares(hits, stored, logged)
-        decision = price_decision(hit_saving(run, hits.arm, never), shares.excess)
-        figures.append(ArmLabels(hits.arm, shares, decision))
+        shares, saving = arm_shares(hits, stored, logged), hit_saving(run, hits.arm, never)
+        by_machine = None if machine is None else _of_hits(hits, machine)
+        corrected = None
+        if by_machine is not None:
+            with_labels = arm_shares(hits, stored, logged, by_machine)
+            corrected = MachineShares(
+                int((by_machine[0] != PairLabel.UNJUDGED).sum()),
+                float((by_machine[0] == PairLabel.WRONG).mean()),
+                with_labels,
+                price_decision(saving, with_labels.excess),
+                _confusion(hits, stored, by_machine[0]),
+            )
+        figures.append(ArmLabels(hits.arm, shares, price_decision(saving, shares.excess), corrected))
     known = np.array(sorted(labels), np.uint64)
     here = set(known[np.isin(known, pairs.pairs)].tolist())
-    return LabelledRun(
-        pairs, labelled, figures,
-        agreements({pair: by_name for pair, by_name in by_rater.items() if pair in here}),
-        len(here), len(labels) - len(here),
-    )  # fmt: skip
+    common = {pair: by_name for pair, by_name in by_rater.items() if pair in here}
+    return LabelledRun(pairs, labelled, figures, agreements(common), len(here), len(labels) - len(here))
+
+
+def _of_hits(hits: ArmHits, labels: Mapping[int, int]) -> tuple[I64, I64]:
+    """Labels of stored answers and of the log's own."""
+    return labels_of(hits.pair, labels), labels_of(hits.logged, labels)
+
+
+def _confusion(hits: ArmHits, people: I64, machine: I64) -> I64:
+    """Pairs `[2, 2]` of a stored answer by people (wrong, not wrong) and by the machine."""
+    _, first = np.unique(hits.pair, return_index=True)
+    both = first[(people[first] < PairLabel.UNKNOWN) & (machine[first] < PairLabel.UNKNOWN)]
+    rows, columns = ((labels[both] != PairLabel.WRONG).astype(np.int64) for labels in (people, machine))
+    counts = np.zeros((2, 2), np.int64)
+    np.add.at(counts, (rows, columns), 1)
+    return counts

@@ -136,7 +136,7 @@ def labels_text(by_pair: Mapping[int, Mapping[str, int]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class RaterAgreement:
     """Two raters on the pairs that both judged."""
 
     raters: tuple[str, str]
@@ -148,14 +148,14 @@ class Agreement:
     differ: tuple[int, ...]  # pairs
 
 
-def agreements(by_pair: Mapping[int, Mapping[str, int]]) -> list[Agreement]:
-    """Agreement of each two raters who judged a pair in common: Cohen (1960), Fleiss and others (1969)."""
+def agreements(by_pair: Mapping[int, Mapping[str, int]]) -> list[RaterAgreement]:
+    """RaterAgreement of each two raters who judged a pair in common: Cohen (1960), Fleiss and others (1969)."""
     raters = sorted({rater for by_rater in by_pair.values() for rater in by_rater})
     pairs_of_raters = [(a, b) for i, a in enumerate(raters) for b in raters[i + 1 :]]
     return [agreement for a, b in pairs_of_raters if (agreement := _agreement(by_pair, a, b)).pairs]
 
 
-def _agreement(by_pair: Mapping[int, Mapping[str, int]], a: str, b: str) -> Agreement:
+def _agreement(by_pair: Mapping[int, Mapping[str, int]], a: str, b: str) -> RaterAgreement:
     common = {pair: (labels[a], labels[b]) for pair, labels in by_pair.items() if a in labels and b in labels}
     counts: F64 = np.zeros((len(RATER_LABELS),) * 2)
     for first, second in common.values():
@@ -166,4 +166,4 @@ def _agreement(by_pair: Mapping[int, Mapping[str, int]], a: str, b: str) -> Agre
     if len(used) > 1:
         result = cohens_kappa(counts[np.ix_(used, used)])
         kappa, low, high = float(result.kappa), float(result.kappa_low), float(result.kappa_upp)
-    return Agreement((a, b), len(common), len(common) - len(differ), kappa, max(low, -1.0), min(high, 1.0), differ)
+    return RaterAgreement((a, b), len(common), len(common) - len(differ), kappa, max(low, -1.0), min(high, 1.0), differ)

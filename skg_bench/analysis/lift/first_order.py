@@ -13,12 +13,13 @@ import pyarrow as pa
 from skg_bench.analysis.counts.columns import column, seconds
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import worth_of
-from skg_bench.analysis.statistics.intervals import Cells, Estimate, estimates
+from skg_bench.analysis.statistics.intervals import ALPHA, Cells, Estimate, estimates
 from skg_bench.core.calendar import EPOCH, WEEK
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.runfolder.run import Run
 
+LEAST_SERVINGS = 5  # of a skill, for an interval
 _UNNAMED = "unnamed"  # name of skills that nobody named
 
 
@@ -35,6 +36,8 @@ class Lifts:
     served: I64  # [S, 2] turns at which it was served, in each half
     right: I64  # [S] of them answered rightly
     lift: F64  # [S, 2] in each half
+    squares: F64  # [S] sum of squares of the amounts that add up to it, one a turn at which it was served
+    decisive: I64  # [S] of these turns the one that weighs most in the direction of the lift; -1: it was never served
     rest: float  # of turns without a skill
     ratings: I64  # [S, 2] ratings known by the middle of the weeks: ok, and all
 
@@ -48,6 +51,19 @@ class Lifts:
     def whole(self) -> float:
         """Difference of the arm from `never`, over all turns."""
         return float(self.total.sum() + self.rest)
+
+    def intervals(self) -> tuple[F64, F64]:
+        """Ends of 95 % intervals of the lifts `[S]`, over servings: Student's t at the level of Bonferroni, so that all
+        served skills are held at once. NaN for fewer servings than LEAST_SERVINGS.
+        """
+        from scipy import special  # costs 0.1 s: not at import
+
+        n, total = self.served.sum(axis=1), self.total
+        known = n >= LEAST_SERVINGS
+        half, df = np.full(len(n), np.nan), n[known] - 1
+        variance = np.maximum(self.squares[known] - total[known] ** 2 / n[known], 0.0) / df
+        half[known] = special.stdtrit(df, 1 - ALPHA / 2 / max(int((n > 0).sum()), 1)) * np.sqrt(n[known] * variance)
+        return total - half, total + half
 
     def per_turn(self, amounts: F64, half: int) -> Estimate:
         """Mean over users of amounts `[S]` of their skills, per turn of theirs in a half."""
@@ -106,6 +122,8 @@ def first_order(run: Run, arm: str, never: str) -> Lifts:
         served=by_half(None).astype(np.int64),
         right=np.bincount(places[kept], right[kept], n).astype(np.int64),
         lift=by_half(gain),
+        squares=np.bincount(places[kept], gain[kept] ** 2, n).astype(np.float64),
+        decisive=_decisive(places[kept], gain[kept], column(more, "turn")[kept], n),
         rest=float(gain[~kept].sum()),
         ratings=_ratings(run, arm, added, users),
     )
@@ -135,6 +153,16 @@ def _places(added: pa.Table, users: I32, row: I64, skill: I32) -> I64:
     if given.any() and not (known[at[given]] == wanted[given]).all():
         raise UsageError("a skill was served that was never added: a book that began with seeds has no lift by skill")
     return np.where(given, at, -1)
+
+
+def _decisive(place: I64, gain: F64, turn: I32, n: int) -> I64:
+    """Turn of each of n skills at which it gained most, or lost most if it lost in all; the first of equal ones."""
+    weight = gain * np.where(np.bincount(place, gain, n) < 0, -1.0, 1.0)[place]
+    order = np.lexsort((turn, -weight, place))
+    skill, first = np.unique(place[order], return_index=True)
+    decisive = np.full(n, -1, np.int64)
+    decisive[skill] = turn[order][first]
+    return decisive
 
 
 def _ratings(run: Run, arm: str, added: pa.Table, users: I32) -> I64:

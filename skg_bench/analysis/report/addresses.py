@@ -11,3 +11,8 @@ def flips_link(arm: str, against: str) -> str:
 def lost(arm: str, cause: str) -> str:
     """Turns of an arm whose loss is booked to a cause."""
     return "#" + urlencode({"arm": arm, "lost": cause})
+
+
+def turn_link(user: int, turn: int) -> str:
+    """A turn of a user."""
+    return "#" + urlencode({"user": user, "turn": turn})

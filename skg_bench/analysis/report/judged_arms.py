@@ -21,6 +21,7 @@ class JudgedRow:
     arm: str
     judged: str
     wrong: Cell
+    wrong_or_near: Cell
     logged_wrong: Cell
     excess: Cell
     bound: str  # of excess, nothing assumed and no label
@@ -74,6 +75,7 @@ def _row(arm: ArmLabels) -> JudgedRow:
         arm=arm.arm,
         judged=f"{shares.judged:,} of {shares.hits:,}",
         wrong=_cell(shares.wrong),
+        wrong_or_near=_cell(shares.wrong_or_near),
         logged_wrong=_cell(shares.logged_wrong),
         excess=_cell(shares.excess, signed=True),
         bound=typeset_interval(-differ, differ, "share", signed=True),

@@ -26,6 +26,7 @@ from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
 from skg_bench.analysis.report.roster import RosterRow, rosters
 from skg_bench.analysis.report.sentences import code
+from skg_bench.analysis.report.skill_rows import SKILL_HEADINGS, skill_table
 from skg_bench.analysis.report.timeline import as_json
 from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
 from skg_bench.analysis.report.waterfall import LOSS_WORDS, panels
@@ -95,6 +96,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         effects=tables.effects(content, all_looks),
         cosines=hit_cosines(run),
         cosine_headings=COSINE_HEADINGS,
+        skills=skill_table(run, content),
+        skill_headings=SKILL_HEADINGS,
         proof=proven,
         claimed=offered,
         claimed_figures=[(c, _svg(c, main_arms)) for c in offered_charts],

@@ -14,6 +14,7 @@ from skg_bench.analysis.report.hit_cosines import HitCosines
 from skg_bench.analysis.report.judged_arms import JudgedLog
 from skg_bench.analysis.report.proof import Proof
 from skg_bench.analysis.report.roster import RosterRow
+from skg_bench.analysis.report.skill_rows import SkillTable
 from skg_bench.analysis.report.tables import DifferenceTable, Level
 from skg_bench.analysis.report.waterfall import ArmLosses
 from skg_bench.runfolder.telling import Telling, TurnPanel
@@ -80,6 +81,8 @@ class Page:
     effects: Sequence[DifferenceTable]
     cosines: Sequence[HitCosines]  # of arms that answer in words
     cosine_headings: Sequence[str]
+    skills: SkillTable | None  # the learner's, worst first
+    skill_headings: Sequence[str]
     proof: Proof
     claimed: Claimed | None
     claimed_figures: Sequence[DrawnChart]

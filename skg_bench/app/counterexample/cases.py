@@ -25,7 +25,7 @@ from skg_bench.asking.asking import Kept, mapped
 from skg_bench.core.arms import Arm
 from skg_bench.core.calendar import WEEK
 from skg_bench.core.draws import SALT_BITS
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import FAULTS, json_file, text_of
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.reach import Confinable
@@ -37,6 +37,8 @@ from skg_bench.engine.cohort import Setting
 from skg_bench.engine.excerpt import Excerpts, excerpted, run_excerpts
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.vectors import Rows
+from skg_bench.runfolder.manifest import salted_seed
+from skg_bench.runfolder.run import Run
 
 CASE_SCHEMA = 1
 _SCALARS = {key: check for key, check in SCALARS.items() if key not in ("fork", "book")}  # which a case's arms may have
@@ -73,6 +75,33 @@ class ArmSpec:
     def arm(self, role: str, origin: FromFile) -> Arm:
         """The arm, under the name of its role; `origin`: whose words it is made from."""
         return replace(_made(json.dumps(self.compositions), origin)[self.name], name=role)
+
+
+def scenario_of(run: Run, user: int) -> Scenario:
+    """A user of a run, and the components that make the user's events.
+
+    Raises UsageError for a user whom it does not have, and where its salt is not known.
+    """
+    config = run.config
+    if not 0 <= user < int(config["users"]):
+        raise UsageError(f"user={user}: {run.path} has users 0 to {int(config['users']) - 1}")
+    nodes = (whole_node(config[seam]) for seam in ("simulator", "embedder"))
+    return Scenario(salted_seed(run.manifest, run.path), config["weeks"], user, *nodes)
+
+
+def spec_of(run: Run, arm: str) -> ArmSpec:
+    """An arm of a run, and those that it forks from.
+
+    Raises UsageError for one that it does not have.
+    """
+    compositions: dict[str, Any] = run.manifest["compositions"]
+    if arm not in compositions:
+        raise UsageError(f"{run.path} has no arm {arm!r}; {nearest(arm, compositions)}")
+    needed = {arm: with_defaults(compositions[arm])}
+    while (fork := needed[next(reversed(needed))].get("fork")) is not None:
+        trunk = str(fork).rpartition("@")[0]
+        needed[trunk] = with_defaults(compositions[trunk])
+    return ArmSpec(arm, needed)
 
 
 @lru_cache(maxsize=64)
@@ -338,7 +367,7 @@ def whole_node(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
     known = _by_target().get(str(node["_target_"]), {}) if "_target_" in node else {}
-    later = {k: v for k, v in known.items() if k != "defaults"}
+    later = {k: v for k, v in known.items() if k not in ("_with_", "defaults")}  # these are no parameters
     return later | {key: whole_node(value) for key, value in node.items()}
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -55,9 +54,9 @@ def smallest_case(
     if salted_seed(run.manifest, run.path) != salted_seed(other.manifest, other.path):
         raise UsageError(f"{run.path} and {other.path} differ in salt; a session must be the same for both arms")
     name = reference or str(other.config["reference"])
-    specs = {"arm": _spec(run, arm), "reference": _spec(other, name)}
+    specs = {"arm": cases.spec_of(run, arm), "reference": cases.spec_of(other, name)}
     origin = FromFile(str(run.path), trust)
-    cases.admit(origin, _scenario(run, 0), [specs["arm"]])
+    cases.admit(origin, cases.scenario_of(run, 0), [specs["arm"]])
     cases.admit(FromFile(str(other.path), trust), None, [specs["reference"]])
     if metric is not None:
         if user is None or turn is not None:
@@ -65,7 +64,7 @@ def smallest_case(
         return _of_metric(run, specs, user, metric, origin)
     at, reason = _flip(run, arm, other, name, user=user, turn=turn)
     right = bool(run.turns(arm, ["answer_correct"], [at[0]])["answer_correct"][at[1]].as_py())
-    return of_turn(_scenario(run, at[0]), specs, at[1], reason, origin, right=right)
+    return of_turn(cases.scenario_of(run, at[0]), specs, at[1], reason, origin, right=right)
 
 
 def of_turn(
@@ -93,7 +92,7 @@ def _of_metric(run: Run, specs: Mapping[str, ArmSpec], user: int, name: str, ori
     of_turns = {k: m for k, m in metrics(Utility.of(run.config)).items() if _summed(m)}
     if name not in of_turns:
         raise UsageError(f"metric={name} cannot be taken over part of a session; {nearest(name, of_turns)}")
-    metric, session = of_turns[name], _Session.of(_scenario(run, user), specs, origin)
+    metric, session = of_turns[name], _Session.of(cases.scenario_of(run, user), specs, origin)
     n = int(session.events.n[0])
 
     def sign(logs: LogsByRole) -> F64:
@@ -128,25 +127,6 @@ def _flip(
     if where:
         raise UsageError(f"at {where}, {arm} and {reference} do not differ in whether they are right; choose another")
     raise UsageError(f"in {run.path}, {arm} and {reference} {both} arm or reference")
-
-
-def _scenario(run: Run, user: int) -> Scenario:
-    config = run.config
-    if not 0 <= user < int(config["users"]):
-        raise UsageError(f"user={user}: {run.path} has users 0 to {int(config['users']) - 1}")
-    nodes = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
-    return Scenario(salted_seed(run.manifest, run.path), config["weeks"], user, *nodes)
-
-
-def _spec(run: Run, arm: str) -> ArmSpec:
-    compositions: dict[str, Any] = run.manifest["compositions"]
-    if arm not in compositions:
-        raise UsageError(f"{run.path} has no arm {arm!r}; {nearest(arm, compositions)}")
-    needed = {arm: cases.with_defaults(compositions[arm])}
-    while (fork := needed[next(reversed(needed))].get("fork")) is not None:
-        trunk = str(fork).rpartition("@")[0]
-        needed[trunk] = cases.with_defaults(compositions[trunk])
-    return ArmSpec(arm, needed)
 
 
 # ---------------------------------------------------------------------------------------------------------- search

@@ -20,17 +20,35 @@ from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
 from skg_bench.runfolder.run import Run, made_here, ratings
 from skg_bench.skillbook.agentropy import MODEL, TABLE, AgentropyIndex, write_agentropy
+from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
 
 
 def convert_to_agentropy(path: Path, arm: str, users: Sequence[int], out: Path, *, trust: bool = False) -> None:
     """Write `out/user-U` for each of `users`, or for all.
 
-    Raises UsageError for an unknown arm or user, a redacted log, one that was changed since, a folder that is there,
-    and for a run whose simulator or embedder reaches something, unless that is trusted.
+    Raises UsageError for a folder that is there, and for what `write_folders` refuses.
     """
     run, screen = Run(path), console()
+    chosen = users or range(int(run.manifest["users"]))
+    if clashes := [str(out / f"user-{user}") for user in chosen if (out / f"user-{user}").exists()]:
+        raise UsageError(f"{clashes[0]} is there already; name another folder with --out")
+    write_folders(run, arm, dict.fromkeys(chosen, ()), out, trust=trust)
+    screen.print(f"{len(chosen)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
+    pooled = _shared_scorer(run, arm).is_file()
+    kept = f"{MODEL}: the pool's scorer" if pooled else f"no {MODEL}: a user's own scorer is not kept in a run"
+    screen.print(kept, soft_wrap=True)
+
+
+def write_folders(
+    run: Run, arm: str, changed: Mapping[int, Sequence[Operation]], out: Path, *, trust: bool = False
+) -> None:
+    """Write `out/user-U` for each user in `changed`: the skillbook at the end, after these operations.
+
+    Raises UsageError for an unknown arm or user, a redacted log, one that was changed since, and for a run whose
+    simulator or embedder reaches something, unless that is trusted.
+    """
     made_here(run, "a folder of skills")
-    log = run.manifest.get("log") or {}
+    path, log = run.path, run.manifest.get("log") or {}
     if log.get("redacted"):
         raise UsageError(f"{path} has hashes in place of messages, of which no vectors can be made; run without redact")
     origin, seams = FromFile(str(path), trust), ("simulator", "embedder")
@@ -41,26 +59,26 @@ def convert_to_agentropy(path: Path, arm: str, users: Sequence[int], out: Path, 
     monday = first_monday(run.manifest)
     if offsets := offsets_of(run.manifest):
         monday = monday.replace(tzinfo=timezone(timedelta(seconds=offsets[0][1])))
-    folders = {user: out / f"user-{user}" for user in users or range(int(run.manifest["users"]))}
-    if clashes := [str(folder) for folder in folders.values() if folder.exists()]:
-        raise UsageError(f"{clashes[0]} is there already; name another folder with --out")
-    shared = path / "pool" / f"{arm}.json"
-    for user, folder in folders.items():
-        write_agentropy(folder, index(run, arm, user, simulator, embedder, monday=monday), monday)
+    shared = _shared_scorer(run, arm)
+    for user, operations in changed.items():
+        folder, skillbook = out / f"user-{user}", book(run, arm, user)
+        if operations:
+            skillbook = apply(skillbook, operations)
+        made = _index(run, arm, user, skillbook, simulator=simulator, embedder=embedder, monday=monday)
+        write_agentropy(folder, made, monday)
         if shared.is_file():
             copy(shared, folder / MODEL)  # and its mode
-    screen.print(f"{len(folders)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
-    kept = (
-        f"{MODEL}: the pool's scorer" if shared.is_file() else f"no {MODEL}: a user's own scorer is not kept in a run"
-    )
-    screen.print(kept, soft_wrap=True)
 
 
-def index(
-    run: Run, arm: str, user: int, simulator: World[Any], embedder: Embedder, *, monday: datetime
+def _shared_scorer(run: Run, arm: str) -> Path:
+    """File of the scorer that an arm's users share, which need not be there."""
+    return run.path / "pool" / f"{arm}.json"
+
+
+def _index(
+    run: Run, arm: str, user: int, skillbook: Skillbook, *, simulator: World[Any], embedder: Embedder, monday: datetime
 ) -> AgentropyIndex:
-    """A user's skillbook at the end, and all that was logged on the way. `monday`: when the run's first one was."""
-    skillbook = book(run, arm, user)
+    """A user's skillbook, and all that was logged on the way to it. `monday`: when the run's first one was."""
     turns = run.turns(arm, users=[user]).to_pylist()
     replies = _answers(turns, simulator)
     sources: dict[int, list[int]] = {skill.id: [] for skill in skillbook.skills}

@@ -7,18 +7,12 @@ import typer
 
 from skg_bench.app import examples
 from skg_bench.app.plain_errors import plain_errors
+from skg_bench.app.trust_option import Trust
 
 skillbook = typer.Typer(
     help="Show, compare, change and convert skillbooks.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust",
-        help="Let components that the file names use network, environment, files and code. Read the file first.",
-    ),
-]
 _RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 _Book = Annotated[
     Path,

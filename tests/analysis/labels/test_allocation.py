@@ -78,7 +78,7 @@ def drawn(order: Iterator[int], _labels: Truth) -> list[int]:
 
 
 def test_the_next_turns_decide_sooner_than_random_ones() -> None:
-    """In the median of 200 logs after 40 turns, not 60; 10 fewer (10 to 20) of each log."""
+    """In the median of 200 logs after 40 turns, not 50; 10 fewer (10 to 20) of each log."""
     saved, wrong = [], 0
     for seed in range(LOGS):
         pairs, right, price = planted(seed)

@@ -1,12 +1,11 @@
 """First-order lift: it adds up, holds against runs without a skill, and tells a good skill from a harmful one."""
 
 import csv
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import skg_bench
 from skg_bench.analysis.counts.metrics import Utility
@@ -14,22 +13,8 @@ from skg_bench.analysis.counts.outcomes import worth_of
 from skg_bench.analysis.lift.first_order import first_order
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
+from tests.analysis.lift.conftest import KTH, arms
 from tests.app.test_cli import call, refused
-
-NEVER = ["policy=never", "curator=none"]
-WORLD = ["users=6", "weeks=4", "seed=3", "reference=never"]
-KTH = (2, 5, 9)  # skills of each user that a run is made without
-
-
-def arms(**table: list[str]) -> str:
-    return f"arms={json.dumps(table)}"
-
-
-@pytest.fixture(scope="module")
-def base(once: Callable[..., Path]) -> Run:
-    table = {f"without_{k}": ["curator=without", "curator.curator=everything", f"curator.skill={k}"] for k in KTH}
-    table |= {"never": NEVER, "everything": ["curator=everything"], "skg": [], "prompted": ["serving=prompted"]}
-    return Run(once("lift", lambda folder: skg_bench.run([*WORLD, arms(**table), f"out={folder}"], progress=False)))
 
 
 @pytest.mark.parametrize("arm", ["everything", "skg", "prompted"])
@@ -104,3 +89,33 @@ class Shortened(Run):
     def turns(self, arm, columns=None, users=None):  # type: ignore[no-untyped-def]
         table = super().turns(arm, columns, users)
         return table.slice(0, len(table) - 1) if arm == "never" else table
+
+
+def test_squares_and_the_decisive_turn_are_those_of_the_servings(base: Run) -> None:
+    lifts, prices = first_order(base, "everything", "never"), Utility.of(base.config)
+    mine, alone = (worth_of(base, each, prices) for each in ("everything", "never"))
+    gain = mine["utility"].to_numpy() - alone["utility"].to_numpy()
+    user, turn = mine["user"].to_numpy(), mine["turn"].to_numpy()
+    skill = base.turns("everything", ["skill"])["skill"].to_numpy()
+    worst = np.argsort(lifts.total, kind="stable")
+    for i in (*worst[:5].tolist(), *worst[-5:].tolist()):
+        at = (user == lifts.users[lifts.user[i]]) & (skill == lifts.skill[i])
+        assert lifts.squares[i] == pytest.approx((gain[at] ** 2).sum())
+        extreme = gain[at].min() if lifts.total[i] < 0 else gain[at].max()
+        assert gain[at][turn[at] == lifts.decisive[i]].tolist() == [extreme]
+    assert ((lifts.decisive < 0) == (lifts.served.sum(axis=1) == 0)).all()
+
+
+def test_intervals_are_those_of_student_at_the_level_of_bonferroni(base: Run) -> None:
+    lifts, prices = first_order(base, "everything", "never"), Utility.of(base.config)
+    low, high = lifts.intervals()
+    served = lifts.served.sum(axis=1)
+    assert (np.isnan(low) == (served < 5)).all()
+    i = int(np.argmax(served))
+    mine, alone = (worth_of(base, each, prices) for each in ("everything", "never"))
+    gain = mine["utility"].to_numpy() - alone["utility"].to_numpy()
+    skill = base.turns("everything", ["skill"])["skill"].to_numpy()
+    values = gain[(mine["user"].to_numpy() == lifts.users[lifts.user[i]]) & (skill == lifts.skill[i])]
+    level = 1 - 0.05 / (served > 0).sum()
+    ends = stats.t.interval(level, len(values) - 1, values.mean(), stats.sem(values))
+    assert (low[i], high[i]) == pytest.approx(tuple(len(values) * end for end in ends))

@@ -1,0 +1,91 @@
+"""Skills of the learner by what they were worth, worst first, from the logs: rows of a table of the page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.analysis.lift.first_order import LEAST_SERVINGS, Lifts, first_order
+from skg_bench.analysis.report.addresses import turn_link
+from skg_bench.analysis.report.outside_arms import arms_in_words
+from skg_bench.analysis.report.sentences import code
+from skg_bench.analysis.report.typeset import DASH, typeset_interval, typeset_value
+from skg_bench.analysis.summary import Summary
+from skg_bench.runfolder.measured_run import shared_by
+from skg_bench.runfolder.run import Run
+
+_ROWS = 20
+SKILL_HEADINGS = ("Served", "Right", "Lift", "Age in turns")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRow:
+    """A skill, and what it was worth to its user."""
+
+    name: str
+    owner: str  # its user
+    turn: str  # address of the turn that weighs most
+    served: str
+    right: str
+    lift: str
+    interval: str
+    age: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillTable:
+    """The worst skills of an arm, and how many there are of each kind."""
+
+    says: Sequence[str]  # sentences, names of arms between backticks
+    rows: Sequence[SkillRow]
+
+
+def skill_table(run: Run, content: Summary) -> SkillTable | None:
+    """Worst skills of the learner that were served. None: a skill is not shown to be worth something, as no arm answers
+    by the model alone, or it is not known what was right, or skills are not the user's own answers.
+    """
+    arm, never = content.learner, content.never
+    given = run.manifest["compositions"].get(arm, {}).get("book", "own") != "own"
+    if never in (None, arm) or not content.answers or content.log is not None or content.incomplete:
+        return None
+    if given or shared_by(run) or arm in arms_in_words(run):
+        return None
+    lifts = first_order(run, arm, str(never))
+    order = np.argsort(lifts.total, kind="stable")
+    served = order[lifts.served.sum(axis=1)[order] > 0]
+    if not len(served):
+        return None
+    low, high = lifts.intervals()
+    rows = [_skill_row(lifts, i, (float(low[i]), float(high[i]))) for i in served[:_ROWS].tolist()]
+    return SkillTable(_says(lifts, arm, str(never), len(rows)), rows)
+
+
+def _says(lifts: Lifts, arm: str, never: str, shown: int) -> Sequence[str]:
+    served = int((lifts.served.sum(axis=1) > 0).sum())
+    hurt, helped = int((lifts.total < 0).sum()), int((lifts.total > 0).sum())
+    counts = (
+        f"{code(arm)} has {len(lifts.skill):,} skills. {served:,} were served: {hurt:,} hurt and {helped:,} helped."
+    )
+    lift = f"Lift is the utility at a skill's servings beyond that of {code(never)} at the same requests, summed."
+    ends = f"Intervals are 95 % over servings, for all served skills at once, from {LEAST_SERVINGS} servings on."
+    return (
+        f"{counts} These are the {shown:,} worst.",
+        f"{lift} What a skill kept others from being captured is not in it.",
+        f"{ends} A name leads to the turn that weighs most.",
+    )
+
+
+def _skill_row(lifts: Lifts, i: int, ends: tuple[float, float]) -> SkillRow:
+    served, owner = int(lifts.served[i].sum()), int(lifts.users[lifts.user[i]])
+    turns = int(lifts.turns[lifts.user[i]].sum())
+    known = not np.isnan(ends[0])
+    return SkillRow(
+        name=lifts.name[i],
+        owner=str(owner),
+        turn=turn_link(owner, int(lifts.decisive[i])),
+        served=f"{served:,}",
+        right=f"{int(lifts.right[i]):,}",
+        lift=typeset_value(float(lifts.total[i]), "utility", signed=True),
+        interval=typeset_interval(ends[0], ends[1], "utility", signed=True) if known else DASH,
+        age=f"{turns - int(lifts.born[i]):,}",
+    )
