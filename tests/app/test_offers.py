@@ -246,7 +246,7 @@ class Doors:
     def gate(self, seam: str, node: Any) -> Any:
         new = self._changed(seam, node)
         old = {**new, "compositions": {"skg": {**self.manifest["compositions"]["skg"], "hit_latency_ms": 51}}}
-        panels = [SimpleNamespace(made=made, users=[0]) for made in (old, new)]
+        panels = [SimpleNamespace(made=made, users=[0], imported=()) for made in (old, new)]
         turn = SimpleNamespace(turn=1, lost=True, reason="x")
         flips = SimpleNamespace(users=[SimpleNamespace(user=0, turns=[turn])])
         held: Any = SimpleNamespace(base=panels[0], new=panels[1], state="fail", which="baseline")
