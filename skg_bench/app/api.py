@@ -52,9 +52,11 @@ def compare(
     """
     from skg_bench.analysis.comparison.compare import compare as paired
     from skg_bench.runfolder.measured_run import instance_words, measured_run
-    from skg_bench.runfolder.run import Run
+    from skg_bench.runfolder.run import Run, needs_right
 
     opened = [source if isinstance(source, Run) else Run(source) for source in runs]
+    for run in opened if flips else ():
+        needs_right(run, "compare --flips")
     compared = paired([*map(measured_run, opened)], reference, correction=correction, margins=margins, flips=flips)
     shared = dict.fromkeys(words for words in map(instance_words, opened) if words)
     rows = compared.rows

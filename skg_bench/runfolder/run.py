@@ -262,6 +262,15 @@ def made_here(run: RunTables, what: str) -> None:
         )
 
 
+def needs_right(run: RunTables, what: str) -> None:
+    """Raise UsageError for imported scores, which do not say which answers were right, where `what` needs that."""
+    if telling_of(run.manifest).imported and not domain_of(run.manifest).answers:
+        raise UsageError(
+            f"{run.path} has scores, and does not say which answers were right: {what} needs a column 'right' in the "
+            "table; hold its arms against one another with `skg-bench compare`"
+        )
+
+
 def ratings(feedback: pa.Table) -> pa.Table:
     """The ratings among pieces of feedback, with a column `rating`."""
     of_kind = feedback.filter(pc.equal(feedback["kind"].cast(pa.string()), "rating"))

@@ -143,11 +143,6 @@ def needs_truth(run: RunTables, what: str) -> None:
 
 def needs_answers(run: RunTables, what: str) -> None:
     """Raises UsageError where `what` is about answers, and the run has none."""
-    if telling_of(run.manifest).imported and not domain_of(run.manifest).answers:
-        raise UsageError(
-            f"{run.path} has scores, and does not say which answers were right: {what} needs a column 'right' in the "
-            "table; hold its arms against one another with `skg-bench compare`"
-        )
     if not domain_of(run.manifest).answers:
         raise UsageError(
             f"{run.path} is of a world in which skills keep no answers: {what} is about answers; "

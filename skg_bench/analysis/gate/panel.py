@@ -22,7 +22,7 @@ from skg_bench.core.domain import ANSWERS, Domain, domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import FEEDBACK_KINDS
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.runfolder.run import Run, flat, same_events
+from skg_bench.runfolder.run import Run, flat, needs_right, same_events
 from skg_bench.runfolder.schema import REPLAYED_COLUMNS
 
 EVENTS_DIGEST = "events"  # the digest of what users brought; all others are of columns of the turn log
@@ -87,6 +87,7 @@ def panel(run: Run, arm: str) -> Panel:
     """
     if run.manifest.get("incomplete"):
         raise UsageError(f"{run.path} is unfinished; give its `skg-bench run` command again, which continues it")
+    needs_right(run, "a gate")
     needs_truth(run, "a gate")
     if arm not in run.arms:
         raise UsageError(
