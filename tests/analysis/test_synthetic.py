@@ -22,7 +22,8 @@ def test_a_new_column_of_the_schema_changes_no_maker_of_logs(
 
 def test_the_synthetic_run_follows_the_schema_and_arms_share_their_events(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=6, weeks=3)
-    live, never = run.turns("skg"), run.turns("never")
+    names = schema.turns(TOP_K).names
+    live, never = run.turns("skg", names), run.turns("never", names)
     assert [(f.name, f.nullable) for f in live.schema] == [(f.name, f.nullable) for f in schema.turns(TOP_K)]
     for column in ("user", "turn", "time", "message", "answerable"):
         assert live[column].to_pylist() == never[column].to_pylist()
