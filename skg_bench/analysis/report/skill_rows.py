@@ -57,16 +57,16 @@ def skill_table(run: Run, content: Summary) -> SkillTable | None:
         return None
     low, high = lifts.intervals()
     rows = [_skill_row(lifts, i, (float(low[i]), float(high[i]))) for i in served[:_ROWS].tolist()]
-    return SkillTable(_says(lifts, arm, str(never), len(rows)), rows)
+    return SkillTable(_says(lifts, arm, str(never), len(rows), content.telling.noun), rows)
 
 
-def _says(lifts: Lifts, arm: str, never: str, shown: int) -> Sequence[str]:
+def _says(lifts: Lifts, arm: str, never: str, shown: int, noun: str) -> Sequence[str]:
     served = int((lifts.served.sum(axis=1) > 0).sum())
     hurt, helped = int((lifts.total < 0).sum()), int((lifts.total > 0).sum())
     counts = (
         f"{code(arm)} has {len(lifts.skill):,} skills. {served:,} were served: {hurt:,} hurt and {helped:,} helped."
     )
-    lift = f"Lift is the utility at a skill's servings beyond that of {code(never)} at the same requests, summed."
+    lift = f"Lift is the utility at a skill's servings beyond that of {code(never)} at the same {noun}s, summed."
     ends = f"Intervals are 95 % over servings, for all served skills at once, from {LEAST_SERVINGS} servings on."
     return (
         f"{counts} These are the {shown:,} worst.",
