@@ -105,9 +105,9 @@ def label_data(
         typer.Option(help="A sheet that a program filled, or exact; labels of people take its errors out."),
     ] = None,
     seed: Annotated[
-        int,
+        int | None,
         typer.Option(help="Order in which turns are judged. Another one for an arm that was tuned on labels.", min=0),
-    ] = 0,
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="A new CSV file for the turns to be judged.")] = None,
     page: Annotated[Path | None, typer.Option(help="A new HTML file: the same as a page that works offline.")] = None,
     arm: Annotated[str | None, typer.Option(help="An arm that answers from memory. Default: all.")] = None,

@@ -17,6 +17,7 @@ from skg_bench.analysis.labels.labelled_run import (
     LabelledRun,
     judged_arms,
     kept_labels,
+    kept_seed,
     labelled_run,
 )
 from skg_bench.analysis.labels.price_decision import PriceDecision, decision_words
@@ -34,26 +35,29 @@ _MANY = 20  # labels on which a judge that errs now and then hardly agrees with 
 _HEADINGS = ("arm", "hits", "judged", "wrong", "the log's own", "beyond the log's own")
 
 
-def draw_sheets(folder: Path, n: int, seed: int, out: Path | None, page: Path | None) -> None:
+def draw_sheets(folder: Path, n: int, seed: int | None, out: Path | None, page: Path | None) -> None:
     """Write turns to be judged, chosen for all arms.
 
     Raises UsageError for a run without turns to judge, and files that are there; OSError.
     """
     run = Run(folder)
-    labelled = labelled_run(run, kept_labels(run), seed=seed)
-    _write(run, labelled, next_turns(labelled.hit_pairs, labelled.labelled, n, decides=False), out, page)
+    order = kept_seed(run) if seed is None else seed
+    labelled = labelled_run(run, kept_labels(run), seed=order)
+    _write(
+        run, labelled, order, next_turns(labelled.hit_pairs, labelled.labelled, n, decides=False), out=out, page=page
+    )
 
 
 def draw_decisive(
-    folder: Path, n: int, *, arm: str | None, price: float | None, seed: int, out: Path | None, page: Path | None
+    folder: Path, n: int, *, arm: str | None, price: float | None, seed: int | None, out: Path | None, page: Path | None
 ) -> None:
     """Write the turns that narrow the decision on an arm most, unless the decision stands.
 
     Raises UsageError as `draw_sheets` does, and for an unknown arm; OSError.
     """
     run = Run(folder)
-    name = _arm(run, arm)
-    labelled = labelled_run(run, kept_labels(run), [name], seed=seed)
+    name, order = _arm(run, arm), kept_seed(run) if seed is None else seed
+    labelled = labelled_run(run, kept_labels(run), [name], seed=order)
     if not labelled.arms:
         raise UsageError(f"--arm {name}: it answered no turn from memory, so there is nothing to judge")
     (figures,) = labelled.arms
@@ -68,11 +72,11 @@ def draw_decisive(
     if not turns:
         screen.print(f"{name}: every hit that could tell is judged; no label can change the decision", soft_wrap=True)
         return
-    _write(run, labelled, turns, out, page)
+    _write(run, labelled, order, turns, out=out, page=page)
 
 
 def take_labels(
-    folder: Path, sheets: Sequence[Path], *, arm: str | None, price: float | None, judge: str | None, seed: int
+    folder: Path, sheets: Sequence[Path], *, arm: str | None, price: float | None, judge: str | None, seed: int | None
 ) -> None:
     """Keep the labels of sheets beside the run, and print what all labels say of all hits. `judge`: a machine whose
     errors they take out.
@@ -80,12 +84,12 @@ def take_labels(
     Raises UsageError for a faulty sheet, one of another run, and contradictions; then nothing is kept. OSError.
     """
     run = Run(folder)
-    shown = None if arm is None else _arm(run, arm)
+    shown, order = None if arm is None else _arm(run, arm), kept_seed(run) if seed is None else seed
     kept = run.path / LABELS_FILE
     labels = read_sheet(kept) if kept.is_file() else []
     fresh = {sheet: read_sheet(sheet) for sheet in sheets}
     by_rater = merged([*labels, *(label for sheet in fresh.values() for label in sheet)])
-    labelled = labelled_run(run, by_rater, judge=judge, seed=seed)
+    labelled = labelled_run(run, by_rater, judge=judge, seed=order)
     known = set(labelled.hit_pairs.pairs.tolist())
     for sheet, given in fresh.items():
         if not given:
@@ -93,7 +97,7 @@ def take_labels(
         if not any(label.pair in known for label in given):
             raise UsageError(f"{sheet}: none of its {len(given):,} pairs of message and answer occurs in {folder}")
     if fresh:
-        replace_whole(kept, labels_text(by_rater).encode())
+        replace_whole(kept, labels_text(by_rater, order).encode())
     screen = console()
     for line in _heard(labelled, by_rater):
         screen.print(line, soft_wrap=True)
@@ -117,7 +121,9 @@ def _arm(run: Run, arm: str | None) -> str:
     return known[0] if arm is None else arm
 
 
-def _write(run: Run, labelled: LabelledRun, turns: Sequence[int], out: Path | None, page: Path | None) -> None:
+def _write(
+    run: Run, labelled: LabelledRun, order: int, turns: Sequence[int], *, out: Path | None, page: Path | None
+) -> None:
     groups = sheet_rows(labelled.hit_pairs, turns)
     if not groups:
         hits = any(len(each.turn) for each in labelled.hit_pairs.arms)
@@ -137,7 +143,8 @@ def _write(run: Run, labelled: LabelledRun, turns: Sequence[int], out: Path | No
     files = " and ".join(str(path) for path in (out, page) if path is not None)
     screen.print(f"{len(groups):,} turns with {n:,} answers to judge: {files}", soft_wrap=True)
     sheet = out if out is not None else Path(name)
-    command = shlex.join(["skg-bench", "data", "label", str(run.path), "--read", str(sheet)])
+    words = ["skg-bench", "data", "label", str(run.path), "--read", str(sheet)]
+    command = shlex.join([*words, *(["--seed", str(order)] if order != kept_seed(run) else [])])
     screen.print(f"then: {command}", soft_wrap=True)
 
 
@@ -145,9 +152,7 @@ def _heard(labelled: LabelledRun, by_rater: ByRater) -> Iterator[str]:
     other = f"; {labelled.n_other:,} others do not occur in it" if labelled.n_other else ""
     yield f"{labelled.n_labels:,} pairs of message and answer of this run are judged{other}"
     for each in labelled.agreements:
-        ends = "" if isnan(each.kappa) else f", kappa {each.kappa:.2f} ({each.low:.2f} to {each.high:.2f})"
-        a, b = each.raters
-        yield printable(f"{a} and {b}: the same label at {each.same:,} of {each.pairs:,} pairs{ends}")
+        yield printable(each.words)
         for pair in each.differ[:_DIFFERENCES]:
             message, answer = (_short(text) for text in labelled.hit_pairs.texts(pair))
             labels = (f"{rater}: {label_word(by_rater[pair][rater])}" for rater in each.raters)

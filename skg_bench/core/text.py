@@ -1,5 +1,6 @@
 """Texts by themselves: as text of others may be printed, in lines and tables, and their hashes."""
 
+import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -13,6 +14,14 @@ _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr
 def text_hash(text: str) -> int:
     """64-bit hash of a text."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def script_json(value: object) -> str:
+    """JSON that cannot end the script element it stands in, whatever texts it holds."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
 
 
 def printable(text: str) -> str:

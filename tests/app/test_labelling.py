@@ -9,6 +9,7 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.counts.wording import number
+from skg_bench.analysis.report.judged_arms import judged_log
 from skg_bench.analysis.summary import read_summary
 from skg_bench.runfolder.run import Run
 from tests.analysis.labels.planted_log import play_log
@@ -179,3 +180,17 @@ def test_another_seed_draws_other_turns(folder: Path) -> None:
         out = call("data", "label", str(folder), "--read", judge("s0.csv", "ann.csv"), "--seed", seed)[1]
         (row,) = [line for line in out.splitlines() if line.startswith("all ")]
         assert (int(row.split()[2]) < 5) == (judged == "0")
+
+
+def test_the_order_of_another_seed_is_kept_for_the_run_and_its_page(folder: Path) -> None:
+    _, out, _ = call("data", "label", str(folder), "--n", "30", "--seed", "4", "--out", "s.csv")
+    assert out.splitlines()[-1] == "then: skg-bench data label run --read s.csv --seed 4"
+    judge("s.csv", "ann.csv")
+    out = call("data", "label", str(folder), "--read", "ann.csv", "--seed", "4")[1]
+    assert out == call("data", "label", str(folder), "--read", "ann.csv")[1]
+    (row,) = [line for line in out.splitlines() if line.startswith("all ")]
+    hits, judged = row.split()[1:3]
+    page = judged_log(Run(folder))
+    assert page is not None
+    assert page.rows[0].judged == f"{judged} of {hits}"
+    assert int(judged) >= 20

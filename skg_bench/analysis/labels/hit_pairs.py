@@ -19,8 +19,8 @@ from skg_bench.core.grid import F64, I64, U64, Bool
 from skg_bench.runfolder.run import RunTables
 
 STRATA = ("same text", "same intent", "other intent", "not known")
-"""What the log itself says of a hit: its answer is the log's own text, another one given to the same intent, one given
-to another intent, or nothing is known of it."""
+"""Facts that the log itself knows of a hit: its answer is the log's own text, another one given to the same intent,
+one given to another intent, or nothing is known of it."""
 SAME_TEXT = 0
 _COLUMNS = ("message", "event", "logged_answer", "stored_answer", "same_answer", "same_intent", "time", "logged_time")
 

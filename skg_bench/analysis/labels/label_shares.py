@@ -60,7 +60,6 @@ class ArmShares:
     hits: int
     judged: int
     strata: I64  # [4] hits by stratum
-    judged_strata: I64  # [4]
     wrong: LabelShare
     wrong_or_near: LabelShare
     logged_wrong: LabelShare  # of the log's own answers to the same turns
@@ -106,7 +105,6 @@ def arm_shares(hits: ArmHits, stored: I64, logged: I64, machine: tuple[I64, I64]
         hits=len(hits.turn),
         judged=int(judged.sum()),
         strata=hits.sizes,
-        judged_strata=np.bincount(hits.stratum[judged], minlength=len(STRATA)),
         wrong=share(wrong, guess, range(2)),
         wrong_or_near=share(bad, bad_guess, range(2)),
         logged_wrong=share(logged_wrong, logged_guess, range(2)),

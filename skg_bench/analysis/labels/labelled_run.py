@@ -9,12 +9,13 @@ from skg_bench.analysis.counts.roles import roles
 from skg_bench.analysis.labels.hit_pairs import ArmHits, HitPairs, hit_pairs
 from skg_bench.analysis.labels.label_shares import ArmShares, PairLabel, arm_shares
 from skg_bench.analysis.labels.machine_labels import machine_labels
-from skg_bench.analysis.labels.price_decision import PriceDecision, hit_saving, price_decision
+from skg_bench.analysis.labels.price_decision import PriceDecision, hit_saving
 from skg_bench.analysis.labels.rater_labels import (
     LABELS_FILE,
     RaterAgreement,
     agreements,
     labels_of,
+    labels_seed,
     merged,
     read_sheet,
     settled,
@@ -29,7 +30,6 @@ ByRater = Mapping[int, Mapping[str, int]]  # label by pair and rater
 class MachineShares:
     """Shares of an arm by a machine's labels, and with its errors taken out by those of people."""
 
-    judged: int  # hits of which the machine says something
     wrong: float  # by the machine alone
     corrected: ArmShares
     decision: PriceDecision
@@ -67,6 +67,12 @@ def kept_labels(run: Run) -> ByRater:
     return merged(read_sheet(file)) if file.is_file() else {}
 
 
+def kept_seed(run: Run) -> int:
+    """Seed of the order in which the turns of a run are judged; 0: no other one was chosen."""
+    file = run.path / LABELS_FILE
+    return labels_seed(file) if file.is_file() else 0
+
+
 def judged_arms(run: Run) -> list[str]:
     """Arms whose hits can be judged, in order: all but the one that asks the model alone."""
     never = roles(run).never
@@ -95,13 +101,12 @@ def labelled_run(
         if by_machine is not None:
             with_labels = arm_shares(hits, stored, logged, by_machine)
             corrected = MachineShares(
-                int((by_machine[0] != PairLabel.UNJUDGED).sum()),
                 float((by_machine[0] == PairLabel.WRONG).mean()),
                 with_labels,
-                price_decision(saving, with_labels.excess),
+                PriceDecision(saving, with_labels.excess),
                 _confusion(hits, stored, by_machine[0]),
             )
-        figures.append(ArmLabels(hits.arm, shares, price_decision(saving, shares.excess), corrected))
+        figures.append(ArmLabels(hits.arm, shares, PriceDecision(saving, shares.excess), corrected))
     known = np.array(sorted(labels), np.uint64)
     here = set(known[np.isin(known, pairs.pairs)].tolist())
     common = {pair: by_name for pair, by_name in by_rater.items() if pair in here}

@@ -6,7 +6,7 @@ sure above s / low. Learning costs are taken off s.
 """
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, isnan, nan
 
 from skg_bench.analysis.counts.columns import column
 from skg_bench.analysis.labels.label_shares import LabelShare
@@ -19,7 +19,7 @@ _PAID = ("cost_usd", "learning_cost_usd", "stored_answer")
 class HitSaving:
     """Money that a hit saved on average."""
 
-    each: float
+    each: float  # NaN: no hit has a price
     unit: str  # "$", or "calls" where the log has no prices: a hit saves one call of the model
 
     def words(self, amount: float) -> str:
@@ -32,18 +32,27 @@ class HitSaving:
 
 @dataclass(frozen=True, slots=True)
 class PriceDecision:
-    """Prices of a wrong answer below which hits pay, and above which they do not."""
+    """Saving of a hit, and the wrong answers that it brings beyond those of the log."""
 
     saving: HitSaving
     excess: LabelShare
-    pays_below: float
-    loses_above: float
+
+    @property
+    def pays_below(self) -> float:
+        """Price below which hits that save something pay."""
+        return self.saving.each / self.excess.high if self.excess.high > 0 else inf
+
+    @property
+    def loses_above(self) -> float:
+        """Price above which they do not."""
+        return self.saving.each / self.excess.low if self.excess.low > 0 else inf
 
     def verdict(self, price: float) -> str:
-        """Verdict where a wrong answer costs `price`: pays, does not pay, or open."""
-        if price < self.pays_below:
+        """Verdict where a wrong answer costs `price`: pays, does not pay, or open; as `prices.js` has it."""
+        least, most = (self.saving.each - price * end for end in (self.excess.high, self.excess.low))
+        if least > 0:
             return "pays"
-        return "does not pay" if price > self.loses_above else "open"
+        return "does not pay" if most < 0 else "open"
 
 
 def hit_saving(run: RunTables, arm: str, never: str | None) -> HitSaving:
@@ -54,23 +63,16 @@ def hit_saving(run: RunTables, arm: str, never: str | None) -> HitSaving:
     priced = mine["cost_usd"].is_valid().to_numpy() & alone["cost_usd"].is_valid().to_numpy()
     hits = mine["stored_answer"].is_valid().to_numpy() & priced
     if not hits.any():
-        return HitSaving(1.0, "calls")
+        return HitSaving(nan, "$")
     spent = [column(table, name)[priced].sum() for table in (alone, mine) for name in _PAID[:2]]
     return HitSaving(float(spent[0] + spent[1] - spent[2] - spent[3]) / int(hits.sum()), "$")
-
-
-def price_decision(saving: HitSaving, excess: LabelShare) -> PriceDecision:
-    """Decision by what a hit saves and how many wrong answers it brings."""
-    if saving.each <= 0:  # only fewer wrong answers than the log's could pay
-        return PriceDecision(saving, excess, 0.0, 0.0 if excess.low >= 0 else inf)
-    below = saving.each / excess.high if excess.high > 0 else inf
-    above = saving.each / excess.low if excess.low > 0 else inf
-    return PriceDecision(saving, excess, below, above)
 
 
 def decision_words(decision: PriceDecision) -> str:
     """The decision as a sentence without a subject."""
     saving, words = decision.saving, decision.saving.words
+    if isnan(saving.each):
+        return "no price is known of its hits"
     if saving.each <= 0:
         return "its hits save nothing"
     pays = (

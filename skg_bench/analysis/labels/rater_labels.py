@@ -19,7 +19,7 @@ from skg_bench.core.grid import F64, I64, U64
 RATER_LABELS = {label.name.lower(): label for label in PairLabel if label != PairLabel.UNJUDGED}
 """Labels by word."""
 LABELS_FILE = "labels.csv"  # beside the run
-_HEAD = ("pair", "rater", "label")
+_HEAD = ("pair", "rater", "label", "seed")
 _SCALE = ", ".join(RATER_LABELS)
 
 
@@ -122,17 +122,28 @@ def labels_of(pairs: U64, labels: Mapping[int, int]) -> I64:
     return np.where(known[at] == pairs, values[at], PairLabel.UNJUDGED)
 
 
-def labels_text(by_pair: Mapping[int, Mapping[str, int]]) -> str:
-    """The file of labels that lies beside a run: digests, raters and labels, no words."""
+def labels_text(by_pair: Mapping[int, Mapping[str, int]], seed: int) -> str:
+    """The file of labels that lies beside a run: digests, raters and labels, no words. `seed`: of the order in which
+    the run's turns are judged.
+    """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_HEAD)
     writer.writerows(
-        (f"{pair:016x}", rater, label_word(by_pair[pair][rater]))
+        (f"{pair:016x}", rater, label_word(by_pair[pair][rater]), seed)
         for pair in sorted(by_pair)
         for rater in sorted(by_pair[pair])
     )
     return text.getvalue()
+
+
+def labels_seed(file: Path) -> int:
+    """Seed of the order of judging, from the file beside a run; 0: none stands there."""
+    row = next(csv.DictReader(StringIO(text_of(file), newline="")), {})
+    seed = row.get("seed") or "0"
+    if not (seed.isascii() and seed.isdigit()):
+        raise UsageError(f"{file}, row 2: seed {seed!r} is no whole number")
+    return int(seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +157,12 @@ class RaterAgreement:
     low: float
     high: float
     differ: tuple[int, ...]  # pairs
+
+    @property
+    def words(self) -> str:
+        """The agreement as a sentence without its end."""
+        ends = "" if np.isnan(self.kappa) else f", kappa {self.kappa:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return f"{' and '.join(self.raters)}: the same label at {self.same:,} of {self.pairs:,} pairs{ends}"
 
 
 def agreements(by_pair: Mapping[int, Mapping[str, int]]) -> list[RaterAgreement]:

@@ -5,7 +5,6 @@ gave an answer, or which one the log did.
 """
 
 import csv
-import json
 from collections.abc import Sequence
 from io import StringIO
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from markupsafe import Markup
 
 from skg_bench.analysis.labels.hit_pairs import HitPairs, pair_digest
 from skg_bench.core.draws import Purpose, draw, key
+from skg_bench.core.text import script_json
 
 SHEET_HEAD = ("pair", "when", "message", "answer", "label")
 _PACKAGE = "skg_bench.analysis.labels"
@@ -87,11 +87,8 @@ def label_page(groups: Sequence[Sequence[SheetRow]], name: str) -> str:
         {"when": rows[0].when, "message": rows[0].message, "answers": [[row.pair, row.answer] for row in rows]}
         for rows in groups
     ]
-    text = json.dumps(turns, ensure_ascii=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
     return environment.get_template("label_page.html.j2").render(
-        turns=Markup(text),  # noqa: S704  no markup is left
+        turns=Markup(script_json(turns)),  # noqa: S704  no markup is left
         file=name,
         n=sum(map(len, groups)),
     )

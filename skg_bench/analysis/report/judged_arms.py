@@ -7,7 +7,7 @@ from math import isnan
 
 from skg_bench.analysis.labels.hit_pairs import SAME_TEXT
 from skg_bench.analysis.labels.label_shares import LabelShare
-from skg_bench.analysis.labels.labelled_run import ArmLabels, judged_arms, kept_labels, labelled_run
+from skg_bench.analysis.labels.labelled_run import ArmLabels, judged_arms, kept_labels, kept_seed, labelled_run
 from skg_bench.analysis.labels.price_decision import decision_words
 from skg_bench.analysis.report.tables import Cell
 from skg_bench.analysis.report.typeset import DASH, typeset_interval, typeset_value
@@ -48,22 +48,18 @@ def judged_log(run: Run) -> JudgedLog | None:
     log = run.manifest.get("log")
     if log is None or log["redacted"] or "answer" not in log["knows"] or not judged_arms(run):
         return None
-    labelled = labelled_run(run, kept_labels(run))
+    labelled = labelled_run(run, kept_labels(run), seed=kept_seed(run))
     if not labelled.arms:
         return None
     rows = [_row(arm) for arm in labelled.arms]
-    saved = max(row.saving for row in rows)
+    saved = max((row.saving for row in rows if row.saving > 0), default=0.01)
     command = shlex.join(["skg-bench", "data", "label", str(run.path), "--out", "label.csv", "--page", "label.html"])
     return JudgedLog(
         rows,
         labelled.n_labels,
-        [
-            f"{' and '.join(each.raters)}: the same label at {each.same:,} of {each.pairs:,} pairs"
-            + ("" if isnan(each.kappa) else f", kappa {each.kappa:.2f} ({each.low:.2f} to {each.high:.2f})")
-            for each in labelled.agreements
-        ],
+        [each.words for each in labelled.agreements],
         labelled.arms[0].decision.saving.unit,
-        100.0 * saved if saved > 0 else 1.0,
+        100.0 * saved,
         command,
     )
 

@@ -32,6 +32,7 @@ from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_
 from skg_bench.analysis.report.waterfall import LOSS_WORDS, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.record import left_out
+from skg_bench.core.text import script_json
 from skg_bench.core.types import CAUSES
 from skg_bench.runfolder.run import Run
 
@@ -142,10 +143,7 @@ def _svg(c: chart.Chart, main_arms: Sequence[str]) -> Markup:
 
 def _safe(value: Any) -> Markup:
     """Json that cannot end the script element it stands in, whatever texts it holds."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return Markup(text)  # noqa: S704  no markup is left
+    return Markup(script_json(value))  # noqa: S704  no markup is left
 
 
 def _timelines(run: Run, learner: str, people: Sequence[RosterRow], cap: int) -> Iterator[tuple[str, Markup]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from skg_bench.analysis.labels.allocation import next_turns
 from skg_bench.analysis.labels.hit_pairs import SAME_TEXT, ArmHits, HitPairs, hit_pairs
 from skg_bench.analysis.labels.label_shares import PairLabel, arm_shares
-from skg_bench.analysis.labels.price_decision import HitSaving, price_decision
+from skg_bench.analysis.labels.price_decision import HitSaving, PriceDecision
 from skg_bench.core.grid import I64
 from skg_bench.runfolder.run import Run
 from tests.analysis.labels.planted_log import judged_turns, truth
@@ -67,7 +67,7 @@ def needed(pairs: HitPairs, right: Truth, price: float, choose: Callable[[Truth]
     while len(turns) < MOST:
         turns += choose(judged_turns(pairs, right, turns))
         shares = arm_shares(pairs.arms[0], *judged_turns(pairs, right, turns)[0])
-        verdict = price_decision(HitSaving(1.0, "calls"), shares.excess).verdict(price)
+        verdict = PriceDecision(HitSaving(1.0, "calls"), shares.excess).verdict(price)
         if verdict != "open":
             return len(turns), (verdict == "pays") == (price * (true[0] - true[1]) < 1.0)
     return MOST, True

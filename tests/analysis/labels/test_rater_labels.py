@@ -5,10 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skg_bench.analysis.labels.hit_pairs import pair_digest
+from skg_bench.analysis.labels.hit_pairs import hit_pairs, pair_digest
 from skg_bench.analysis.labels.label_shares import PairLabel
+from skg_bench.analysis.labels.labelled_run import labelled_run
 from skg_bench.analysis.labels.rater_labels import agreements, labels_of, labels_text, merged, read_sheet, settled
 from skg_bench.core.errors import UsageError
+from skg_bench.runfolder.run import Run
+from tests.analysis.labels.planted_log import truth
 
 PAIR = f"{pair_digest('When?', 'At nine'):016x}"
 
@@ -63,7 +66,7 @@ def test_where_raters_differ_the_label_is_unknown(tmp_path: Path) -> None:
 
 def test_labels_come_back_from_the_file_beside_a_run(tmp_path: Path) -> None:
     by_rater = {3: {"a": PairLabel.WRONG}, 2**64 - 1: {"a": PairLabel.RIGHT, "b": PairLabel.UNKNOWN}}
-    (tmp_path / "labels.csv").write_text(labels_text(by_rater))
+    (tmp_path / "labels.csv").write_text(labels_text(by_rater, 7))
     assert merged(read_sheet(tmp_path / "labels.csv")) == by_rater
 
 
@@ -96,3 +99,20 @@ def test_raters_who_know_one_label_only_have_no_kappa() -> None:
     (agreement,) = agreements({pair: {"a": PairLabel.RIGHT, "b": PairLabel.RIGHT} for pair in range(9)})
     assert np.isnan(agreement.kappa)
     assert agreement.same == 9
+
+
+def test_a_judge_is_held_against_people_pair_by_pair(log_run: Run) -> None:
+    """`exact` calls wrong every stored answer that is another text than the log's: of right and of wrong ones."""
+    pairs = hit_pairs(log_run, ["all"])
+    ((stored, _),), (arm,) = truth(pairs), pairs.arms
+    words = dict(zip(arm.pair.tolist(), stored.tolist(), strict=True))
+    by_rater = {pair: {"ann": label} for pair, label in words.items()}
+    (figures,) = labelled_run(log_run, by_rater, ["all"], judge="exact").arms
+    assert figures.machine is not None
+    logged = set(arm.logged.tolist())  # pairs that the log itself has, some of which are stored answers too
+    flagged = {pair: int(pair in logged) for pair in words}
+    expected = np.zeros((2, 2), np.int64)
+    for pair, label in words.items():
+        expected[int(label != PairLabel.WRONG), flagged[pair]] += 1
+    assert figures.machine.confusion.tolist() == expected.tolist()
+    assert figures.machine.wrong == np.mean([1 - flagged[pair] for pair in arm.pair.tolist()])
