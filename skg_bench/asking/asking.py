@@ -23,7 +23,7 @@ class Prompt:
     """One ask."""
 
     role: str  # of the prompt file: reflector, skill_manager, ...
-    system: str
+    system: str  # empty: none
     user: str
     schema: Mapping[str, Any] | None  # JSON schema that the answer must satisfy; None: any text will do
     draw: int  # 63 bits folded on the assistant's key of (user, event, purpose): which sample
@@ -34,7 +34,8 @@ class Prompt:
     @property
     def messages(self) -> list[dict[str, str]]:
         """As chat messages."""
-        return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
+        asked = {"role": "user", "content": self.user}
+        return [{"role": "system", "content": self.system}, asked] if self.system else [asked]
 
 
 @dataclass(frozen=True, slots=True)

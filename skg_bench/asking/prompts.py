@@ -14,7 +14,7 @@
     # Request
     What is asked, and where the data stand: {{data}}
 
-Data are one JSON block. What users, shops and skills say enters prompts there and nowhere else.
+A schema `null` takes any text. Data are one JSON block. What users, shops and skills say enters prompts there and nowhere else.
 """
 
 import json
@@ -49,7 +49,7 @@ class PromptFile:
     data: tuple[str, ...]  # names of the fields of the JSON block
     system: str
     request: str  # with {{data}} where the block stands
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Any] | None  # None: any text will do
     digest: str  # of the file
 
     def ask(
@@ -131,11 +131,11 @@ def _front(path: Path, text: str) -> dict[str, str]:
     return front
 
 
-def _schema(path: Path, text: str) -> dict[str, Any]:
+def _schema(path: Path, text: str) -> dict[str, Any] | None:
     try:
         schema = json.loads(text)
     except ValueError as error:
         raise UsageError(f"{path}: its schema is no JSON: {error}") from error
-    if not isinstance(schema, dict):
-        raise UsageError(f"{path}: its schema must be a JSON object")
+    if not isinstance(schema, dict | None):
+        raise UsageError(f"{path}: its schema must be a JSON object, or null where any text will do")
     return schema

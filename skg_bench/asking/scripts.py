@@ -130,12 +130,111 @@ def _of_schema_2(operation: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "section": section, **says, "metadata": delta}
 
 
+_CODE = re.compile(r"(?<![\w-])(?=[a-z0-9-]*[0-9])(?=[a-z0-9-]*[a-z])[a-z0-9]+(?:-[a-z0-9]+)+(?![\w-])")
+_SENTENCE = re.compile(r"[^.?!\n]+[.?!]?")
+_FUNCTION_WORDS = frozenset(
+    [
+        "a",
+        "again",
+        "an",
+        "and",
+        "are",
+        "as",
+        "asked",
+        "at",
+        "be",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "give",
+        "had",
+        "has",
+        "have",
+        "hold",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "me",
+        "my",
+        "new",
+        "not",
+        "note",
+        "noted",
+        "now",
+        "of",
+        "on",
+        "once",
+        "one",
+        "our",
+        "please",
+        "remember",
+        "remind",
+        "say",
+        "tell",
+        "that",
+        "the",
+        "there",
+        "this",
+        "to",
+        "user",
+        "was",
+        "we",
+        "what",
+        "whats",
+        "which",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+    ]
+)
+
+
+def _read(prompt: Prompt) -> str:
+    """The first sentence in the prompt that has a code and all words of the question; that it does not know, where
+    there is none. What a user tells is noted.
+    """
+    lines, message = _lines(prompt)
+    if "?" not in message:
+        return "Noted."
+    asked = _content_words(message)
+    for line in lines:
+        if _CODE.search(line):
+            for sentence in _SENTENCE.findall(line):
+                if _CODE.search(sentence) and asked <= _content_words(sentence):
+                    return f"{sentence.strip().rstrip('.')}."
+    return "I do not know."
+
+
+def _lines(prompt: Prompt) -> tuple[list[str], str]:
+    """What stands in a prompt before its message, and the message: the last line of one without data."""
+    if not prompt.system:
+        *lines, message = [line for line in prompt.user.split("\n") if line.strip()] or [""]
+        return lines, message
+    data = data_of(prompt)
+    earlier = [words for each in data["earlier"] for words in (each["user"], each["assistant"])]
+    return [*([data["skill"]] if data["skill"] else []), *earlier], data["message"]
+
+
+def _content_words(sentence: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(sentence.lower().replace("'s ", " "))) - _FUNCTION_WORDS
+
+
 SCRIPTS: Mapping[str, Mapping[str, ScriptRule]] = {
     "learner": {
         "reflector": _reflect,
         "skill_manager": _manage,
         "skill_manager_v2": _second(_manage),
         "chooser": _choose,
+        "answer": _read,
     },
     "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey), "chooser": _choose},
+    "reader": {"answer": _read},
 }

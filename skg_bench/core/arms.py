@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 from skg_bench.core import state
 from skg_bench.core.assistant import Assistant, Keeping, Stackable
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import LLM
+from skg_bench.core.types import LLM, SpeakingLLM
 
 Freeze = Literal["book", "book+scorer", "all"]
 ServedBook = Literal["own", "donor", "hindsight"]
@@ -43,7 +43,7 @@ class Arm:
 
     name: str
     assistant: Assistant[Any] | Stackable
-    llm: LLM
+    llm: LLM | SpeakingLLM
     hit_latency_ms: float  # waiting time of a stored answer
     fork: Fork | None = None
     book: ServedBook = "own"
@@ -53,10 +53,10 @@ class Arm:
 
     def __post_init__(self) -> None:
         self._check_freeze()
-        if not isinstance(self.llm, LLM):
+        if not isinstance(self.llm, LLM | SpeakingLLM):
             raise UsageError(
-                f"llm={type(self.llm).__name__} writes texts, and no world judges a model's own words; it can learn "
-                "(curator.llm), and users are answered by llm=simulated"
+                f"llm={type(self.llm).__name__} is a model of texts. It answers users as llm=in_words with this model "
+                "inside (llm.llm), in a world that judges words; and it can learn (curator.llm)"
             )
         if not 0 <= self.hit_latency_ms < float("inf"):
             raise UsageError(f"hit_latency_ms={self.hit_latency_ms} must be milliseconds, not negative, and finite")

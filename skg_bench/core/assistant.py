@@ -82,6 +82,8 @@ class Message:
     library: Library | None = None  # for ensembles of the engine; an assistant is given none
     domain: Domain = ANSWERS  # what kinds of feedback there are
     frozen: bool = False  # nothing of this turn may be remembered: `learn` is not called
+    ask: Callable[[int, str], str] | None = None  # the arm's model in words: the row of the user, and a prompt. None:
+    # answers are known by their references (core/spoken.py)
 
     @property
     def who(self) -> list[str]:

@@ -84,6 +84,7 @@ class Domain:
     (core/world.py: ReadingWorld), and the engine writes into this field of the outcome what the best in the user's book
     would have been worth; empty: skills keep answers. `telling` names a file of the world's package,
     as `package:file.toml`, with the words of the domain (runfolder/telling.py); empty: those of every world.
+    `in_words`: answers are words, which the world judges; models and assistants say them (engine/worded.py).
 
     Raises UsageError for names that are taken, and for a metric of a field or of levels that there are not.
     """
@@ -94,6 +95,7 @@ class Domain:
     metrics: tuple[OutcomeMetric, ...] = ()
     book: str = ""
     telling: str = ""
+    in_words: bool = False
 
     def __post_init__(self) -> None:
         by_name = {each.name: each for each in self.outcome}

@@ -89,6 +89,7 @@ class Purpose(IntEnum):
     KEPT = 126
     UNREAD = 127
     JUDGED = 130
+    ANSWERED = 131
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

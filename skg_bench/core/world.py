@@ -99,13 +99,14 @@ class Ledger:
     right: Bool  # was it right when it was given?
     general: Bool  # would a procedure serve other slot values, and later times? With what `merge` added to it
     time: I64  # when it was given
+    words: I32  # text id of what was said, in a domain `in_words`; -1: nothing
 
     @staticmethod
     def blank(n: int, width: int) -> "Ledger":
         """Room for `width` answers a row."""
         type_, text = np.full((n, width), -1, np.int32), np.full((n, width), -1, np.int32)
         right, general = np.zeros((n, width), np.bool_), np.zeros((n, width), np.bool_)
-        return Ledger(type_, text, right, general, np.zeros((n, width), np.int64))
+        return Ledger(type_, text, right, general, np.zeros((n, width), np.int64), text.copy())
 
     @staticmethod
     def of(events: Events) -> "Ledger":
@@ -182,6 +183,9 @@ class Served:
     compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
     said: "Unread | SkillsSaid"  # as the domain says: skills keep answers, or the world has read them
     recalled: I32  # [B, K] handles of all earlier answers in the prompt, -1: none; with one, it is `answer`
+    words: Sequence[
+        str
+    ] = ()  # [B] what users are told, in a domain `in_words`; empty where nothing came. Else (): none
 
 
 @dataclass(frozen=True, slots=True)

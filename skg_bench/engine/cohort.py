@@ -26,7 +26,8 @@ from skg_bench.engine.logbook import Logbook, NullWriter, TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
 from skg_bench.engine.relabel import type_names
-from skg_bench.engine.step import CohortState, Keys, Scene, step
+from skg_bench.engine.scene import CohortState, Keys, Scene
+from skg_bench.engine.step import step
 from skg_bench.engine.text_view import Heard
 from skg_bench.engine.vectors import WithWritten
 from skg_bench.runfolder.saving import Surroundings, UnsavableError

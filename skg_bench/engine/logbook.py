@@ -97,7 +97,7 @@ class Logbook:
             "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "answer_correct": table(np.int8),
-            "cause": table(np.int8), **{each.name: table(_HELD[each.stored]) for each in labels.domain.outcome},
+            "cause": table(np.int8), **({"said": table(np.int32)} if labels.domain.in_words else {}), **{each.name: table(_HELD[each.stored]) for each in labels.domain.outcome},
         }  # fmt: skip
         return cls(arm, seed, user, n, top_k, labels, start, columns, [], [], [])
 
@@ -224,12 +224,14 @@ class Logbook:
             "request_type": encoded(flat("request_type"), labels.types),
             "answerable": pa.array(flat("answerable"), mask=flat("answerable") < 0),
         }
+        if labels.domain.in_words:
+            values["said"] = labels.written(flat("said"))
         values |= {each.name: labels.outcome(each, flat(each.name)) for each in labels.domain.outcome}
         if labels.log is not None:
             source = flat("source_turn")
             stored = np.where(source >= 0, self.columns["event"][self.start[np.maximum(source, 0)] + row], -1)
             values |= labels.log.logged(user, flat("event"), stored.astype(np.int32))
-        wanted = schema.turns(self.top_k, labels.domain.outcome)
+        wanted = schema.turns(self.top_k, labels.domain.outcome, in_words=labels.domain.in_words)
         empty = self.columns.keys() - self.filled if len(row) else set()
         empty |= {field.name for field in schema.REPLAYED_COLUMNS} - values.keys()
         values |= {name: _nulls(wanted.field(name).type, len(row)) for name in empty & set(wanted.names)}

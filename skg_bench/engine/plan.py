@@ -8,7 +8,7 @@ from skg_bench.core.assistant import Stackable
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay_of
-from skg_bench.core.types import Embedder
+from skg_bench.core.types import Embedder, SpeakingLLM
 from skg_bench.core.world import World
 from skg_bench.engine.agreement_judge import JUDGE, AgreementJudge
 from skg_bench.engine.sharing_arms import check_instances
@@ -45,8 +45,24 @@ class Plan:
                     raise UsageError(f"arm {arm.name!r} {reason}; leave it out: '~arms.{arm.name}'")
         check_instances(self.arms, self.users, self.simulator.stream)
         for arm in self.arms:
-            if reason := _unread(arm, self.simulator):
+            if reason := _unspoken(arm, self.simulator) or _unread(arm, self.simulator):
                 raise UsageError(f"arm {arm.name!r} {reason}")
+
+
+def _unspoken(arm: Arm, world: World[Any]) -> str | None:
+    """Reason why a world cannot judge what the model of an arm says; None: it can."""
+    speaks = all(isinstance(phase.llm, SpeakingLLM) for phase in arm.phases)
+    if world.domain.in_words and not speaks:
+        return (
+            "is answered by a model without words (llm=simulated), and this world judges words; take llm=in_words, "
+            "with the model to be asked inside: llm.llm=scripted, endpoint or recorded"
+        )
+    if not world.domain.in_words and any(isinstance(phase.llm, SpeakingLLM) for phase in arm.phases):
+        return (
+            "is answered in words (llm=in_words), and this world judges only answers that it made itself; take "
+            "llm=simulated, or a world that judges words: simulator=told"
+        )
+    return None
 
 
 def _unread(arm: Arm, world: World[Any]) -> str | None:

@@ -1,25 +1,13 @@
 """The turn, in five steps: perceive, decide, answer, learn, record. There is no other loop."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
-from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import (
-    Ensemble,
-    Experience,
-    GroundTruth,
-    InWords,
-    Keeping,
-    Library,
-    Message,
-    Reply,
-    no_worth,
-)  # fmt: skip
-from skg_bench.core.draws import Purpose, fold, uniform
+from skg_bench.core.assistant import Experience, GroundTruth, InWords, Keeping, Message, Reply, no_worth
+from skg_bench.core.draws import fold
 from skg_bench.core.errors import RowError, UsageError, naming
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
 from skg_bench.core.grid import I32, I64, U64, Bool
@@ -27,15 +15,12 @@ from skg_bench.core.learning_jobs import LearningCost, cost_of
 from skg_bench.core.record import replay_of
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.state import first
-from skg_bench.core.texts import Texts
-from skg_bench.core.types import FREE, Completions, Prompts, Similarity
+from skg_bench.core.types import FREE, LLM, Prompts
 from skg_bench.core.world import (
     PROMPTED,
     RIGHT,
     UNREAD,
     AsServed,
-    Draws,
-    Event,
     Execution,
     Metered,
     Reaction,
@@ -43,12 +28,9 @@ from skg_bench.core.world import (
     Served,
     Silence,
     SkillsSaid,
-    World,
 )
-from skg_bench.engine.agreement_judge import JUDGE, AgreementJudge
 from skg_bench.engine.costs import as_served, total
 from skg_bench.engine.logbook import TurnWriter
-from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import Spoken, cosines, said_words, spoken
 from skg_bench.engine.replies import (
@@ -60,106 +42,11 @@ from skg_bench.engine.replies import (
     skills_of,
     with_execution,
 )
-from skg_bench.engine.text_view import Heard, HeardSimilarity, HeardTexts
+from skg_bench.engine.scene import Answered, CohortState, Lesson, Scene, Turn, draws_of
+from skg_bench.engine.text_view import HeardSimilarity, HeardTexts
+from skg_bench.engine.worded import answer_in_words, own_asks
 
-_TURN_PURPOSES = (
-    Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
-    Purpose.LATE, Purpose.DELAY, Purpose.ACCEPT, Purpose.NAME,
-)  # fmt: skip
-_PURPOSES = np.array([int(p) for p in _TURN_PURPOSES], np.uint64)[:, None]
-_NAMES = [purpose.name.lower() for purpose in _TURN_PURPOSES]
 _FOREVER = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True)
-class Keys:
-    """Keys of the users, `[B]` each."""
-
-    world: U64  # for the world's draws
-    arms: U64  # for the draws of arms, and for the event keys that they see
-
-    @cached_property
-    def users(self) -> U64:
-        """Pseudonyms of the users, for arms."""
-        return fold(self.arms, -1)
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Parts that all turns of a cohort share."""
-
-    world: World[Any]
-    similarity: Similarity
-    keys: Keys
-    texts: Texts
-    type_names: I32  # text id of the name of each request type; -1 at the end, for one-offs
-    assistant: Ensemble[Any]
-    reading: Reading | None = None  # where the world reads what skills say
-    users: I32 | None = None  # [B] ids, for errors
-    arms: Sequence[str] = ("",)  # of row `u * A + j`: number j
-    comparison: AgreementJudge = JUDGE
-
-    @property
-    def library(self) -> Library:
-        """All texts, for the ensemble."""
-        return Library(self.texts, self.similarity)
-
-
-@dataclass(slots=True)
-class CohortState:
-    """Memory of a cohort from turn to turn."""
-
-    arm: Arm  # that is in force: its model answers
-    users: Any  # what the users themselves remember: the world's
-    memory: Any  # the assistant's
-    time: np.ndarray[Any, np.dtype[np.int64]]  # [B] of the last turn
-    pending: Pending
-    asked: Bool  # [B, intents + 1] what users have asked before; the last, which index -1 finds, is for one-offs
-    heard: Heard  # the texts that each user has met
-    given: I32  # [B, W] the turn at which the assistant had each answer, by handle, -1: never
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn of the users who are still there, before it is decided; `[B]` each."""
-
-    t: int
-    event: Event  # the world's
-    draws: Draws  # the world's
-    message: Message
-    truth: GroundTruth
-
-    @property
-    def rows(self) -> I64:
-        """0 to B - 1."""
-        return np.arange(len(self.event.text))
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Consequences of the decisions, `[B]` each."""
-
-    reply: Reply
-    spoken: Spoken | None  # words of the assistant's own; None: it has none
-    how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED or SILENT
-    cost: Completions
-    response: Response
-    columns: Mapping[str, np.ndarray]  # of the domain's outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """Feedback and offers of a turn, `[B]` each."""
-
-    rating: I32  # as known with the turn, -1: none
-    offer: I32  # code in OFFERS, -1: none was made
-
-
-def draws_of(keys: U64, number: I32) -> Draws:
-    """The world's draws at events `number` `[B]` of users with these keys."""
-    event = fold(keys, number)
-    u = uniform(fold(fold(fold(event[None], _PURPOSES), 0), 0))
-    return Draws(event=event, **dict(zip(_NAMES, u, strict=True)))
 
 
 def step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter) -> None:
@@ -179,7 +66,7 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     turn = perceive(scene, state, t, n_rows)
     reply = decide(scene, state, turn)
     cause, best = _cause(scene, state, turn), scene.assistant.best(turn.truth, state.memory)
-    outcome = answer(scene, state, turn, reply)
+    outcome = (answer_in_words if scene.world.domain.in_words else answer)(scene, state, turn, reply)
     if outcome.spoken is not None and _causes_known(scene):
         cause = np.where(outcome.spoken.worded, outcome.spoken.causes(turn.truth, outcome.response), cause)
     lesson = learn(scene, state, turn, outcome, log)
@@ -187,6 +74,8 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     jobs = scene.assistant.jobs(state.memory)
     values = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
     values |= outcome.columns
+    if outcome.said is not None:
+        values["said"] = outcome.said.text
     if outcome.spoken is not None:
         near = cosines(turn.message, *outcome.spoken.served(outcome.reply), state.given, state.heard)
         values["skill_score"] = near
@@ -218,13 +107,14 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     state.asked[intent] = True
     heard = state.heard
     heard.said(t, event.text)
+    key = fold(scene.keys.arms[:n_rows], event.number)
+    asks = own_asks(scene, state, key)
     message = Message(
-        t, event.number, event.time, event.local, event.text, gap, fold(scene.keys.arms[:n_rows], event.number),
-        scene.keys.users[:n_rows],
+        t, event.number, event.time, event.local, event.text, gap, key, scene.keys.users[:n_rows],
         HeardTexts(texts, heard, n_rows), HeardSimilarity(scene.similarity, heard),
-        truth if scene.assistant.sees_truth else None, scene.library, scene.world.domain,
+        truth if scene.assistant.sees_truth else None, scene.library, scene.world.domain, ask=asks,
     )  # fmt: skip
-    return Turn(t, event, draws_of(scene.keys.world[:n_rows], event.number), message, truth)
+    return Turn(t, event, draws_of(scene.keys.world[:n_rows], event.number), message, truth, asks)
 
 
 # ------------------------------------------------------------------------------------------------------ decide
@@ -255,7 +145,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     parts = words, compared, says, own_cost = reply_parts(reply)
     with naming(state.arm.assistant):
         check_reply(reply, parts, state.given, answers=scene.reading is None)
-    llm = state.arm.llm
+    llm = cast("LLM", state.arm.llm)  # Plan holds arms to the world: one in words is answered by the other function
     spoken_words = None if words is None else _spoken(scene, state, turn, words)
     how, known = (reply.how, reply.answer) if spoken_words is None else spoken_words.served(reply)
     compared = np.full(len(how), -1, np.int32) if compared is None else compared
@@ -267,7 +157,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
 
     if spoken_words is not None and (beside := spoken_words.beside(reply)) is not None:
         state.users, minted = scene.world.respond(state.users, turn.event, served(*beside), turn.draws)
-        _mint(state, turn, np.where(spoken_words.unsaid, minted.answer, -1))
+        state.mint(turn.t, np.where(spoken_words.unsaid, minted.answer, -1))
     now = served(how, known)
     now = now if spoken_words is None else spoken_words.to_world(now, reads=scene.reading is not None)
     state.users, response = scene.world.respond(state.users, turn.event, now, turn.draws)
@@ -288,15 +178,8 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         cost = spoken_words.cost(cost, llm, turn.draws, state.arm.hit_latency_ms)
     if paid is not None:
         cost = replace(cost, cost_usd=cost.cost_usd + paid)
-    _mint(state, turn, response.answer)
+    state.mint(turn.t, response.answer)
     return Answered(reply, spoken_words, how, cost if own_cost is FREE else total(cost, own_cost), response, columns)
-
-
-def _mint(state: CohortState, turn: Turn, answer: I32) -> None:
-    """The assistant has answers `[B]` (handles, -1: none) from this turn on, or had them before."""
-    rows = (answer >= 0).nonzero()[0]
-    before = state.given[rows, answer[rows]]
-    state.given[rows, answer[rows]] = np.where(before < 0, turn.t, before)
 
 
 def _spoken(scene: Scene, state: CohortState, turn: Turn, words: InWords) -> Spoken:
@@ -335,11 +218,18 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 
     seen = Experience(
         turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer, merge,
-        partial(said_words, turn.message, scene.keys.arms, outcome.response.answer, outcome.reply),
+        partial(_words, scene, turn, outcome),
         (outcome.response.quality == RIGHT) & scene.assistant.sees_truth, _unserved(outcome.response), known_at,
     )  # fmt: skip
     state.memory = scene.assistant.learn(seen, known, state.memory)
     return Lesson(rating, codes)
+
+
+def _words(scene: Scene, turn: Turn, outcome: Answered) -> list[str]:
+    """What was said to the users."""
+    if outcome.said is not None:
+        return list(outcome.said.words)
+    return said_words(turn.message, scene.keys.arms, outcome.response.answer, outcome.reply)
 
 
 def _unserved(response: Response) -> Bool:

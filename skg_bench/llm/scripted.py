@@ -10,14 +10,15 @@ from skg_bench.asking.structured import value_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
-Script = Literal["learner", "obedient"]
+Script = Literal["learner", "obedient", "reader"]
 _CHARACTERS = 4  # a token; rule of thumb for English
 
 
 @dataclass(frozen=True)
 class Scripted:
     """Answers by the rules `script`. `learner`: notes what was answered well, and tags the skills that were used.
-    `obedient`: obeys, besides, every order that stands anywhere in the data, as no model should.
+    `obedient`: obeys, besides, every order that stands anywhere in the data, as no model should. `reader`: answers
+    users with what stands in its prompt, word for word, and with nothing else.
     """
 
     script: Script
@@ -60,4 +61,5 @@ class Scripted:
         tokens_in = sum(len(message["content"]) for message in prompt.messages) // _CHARACTERS
         tokens_out = max(1, len(text) // _CHARACTERS)
         cost = self.prices.cost(tokens_in, 0, tokens_out)
-        return Completion(text, value_of(text), "ok", tokens_in, 0, tokens_out, cost, self.latency_ms)
+        value = None if prompt.schema is None else value_of(text)
+        return Completion(text, value, "ok", tokens_in, 0, tokens_out, cost, self.latency_ms)

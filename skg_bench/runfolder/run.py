@@ -168,7 +168,7 @@ class Run:
         return run_key(self.manifest)
 
     def _schema(self, log: LogName) -> pa.Schema:
-        return schema.turns(1, self.domain.outcome) if log == "turns" else _SCHEMAS[log]
+        return schema.turns(1, self.domain.outcome, in_words=self.domain.in_words) if log == "turns" else _SCHEMAS[log]
 
     def _verify(self, log: LogName, arm: str, number: int) -> Path:
         """The file of a shard, which is whole and belongs here."""

@@ -70,12 +70,19 @@ REPLAYED_COLUMNS = (
 """What a log that is replayed says of its turns, the last columns of the turn log."""
 
 
-def turns(top_k: int, outcome: Sequence[OutcomeField] = ()) -> pa.Schema:
-    """One row a turn; the names of the SKG paper's signal table (section 2.4) come first. `outcome`: of the domain."""
+SAID = _field("said", _WORD, "what was said, in words; a hash if redacted; null: nothing came", nullable=True)
+"""Column of runs in whose world answers are words, behind the message."""
+
+
+def turns(top_k: int, outcome: Sequence[OutcomeField] = (), *, in_words: bool = False) -> pa.Schema:
+    """One row a turn; the names of the SKG paper's signal table (section 2.4) come first. `outcome` and `in_words`: of
+    the domain.
+    """
     scores = pa.list_(pa.float32(), top_k)
     return _schema(
         _field("user_msg_id", pa.string(), "u<user>-t<turn>"),
         _field("message", _WORD, "text of the message"),
+        *([SAID] if in_words else []),
         _field(
             "max_sim",
             pa.float32(),

@@ -7,7 +7,8 @@ import numpy as np
 
 from skg_bench.core.domain import ANSWERS
 from skg_bench.core.draws import key
-from skg_bench.engine.step import Keys, perceive
+from skg_bench.engine.scene import Keys
+from skg_bench.engine.step import perceive
 from skg_bench.engine.text_view import Heard
 
 INTENTS = 3

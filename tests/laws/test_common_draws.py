@@ -15,7 +15,7 @@ from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I64
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 from skg_bench.core.world import Draws
-from skg_bench.engine.step import draws_of
+from skg_bench.engine.scene import draws_of
 from skg_bench.runfolder.run import Run
 from tests.arms import changed
 from tests.laws import world

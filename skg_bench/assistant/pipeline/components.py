@@ -119,6 +119,8 @@ class Components:
         """Reason why they cannot be used in a world, after `arm NAME`; None: they can."""
         if self.signs is not None:
             self.signs.check(world.domain)
+        if world.domain.in_words and self.serving == "procedure":
+            return "has serving=procedure, and this world judges words alone; take serving=prompted or stored"
         return None if world.domain.answers else self._unsaid(cast("ReadingWorld[Any]", world))
 
     def _unsaid(self, world: ReadingWorld[Any]) -> str | None:

@@ -35,7 +35,7 @@ All that an author writes is a class:
 * Whatever an object raises ends the run with its name, arm, user and turn, and the same command goes on from there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from skg_bench.core.grid import SCALE
@@ -60,20 +60,26 @@ class Model(Protocol):
         ...
 
 
+def referring(message: str, key: int) -> Callable[[str], str]:
+    """A simulated model at one message: it says the reference of its answer, whatever the prompt is."""
+    return lambda _prompt: answer_words(message, key)
+
+
 class AskedModel:
     """The model for one message, and the prompts with which it was asked."""
 
-    __slots__ = ("_embed", "_key", "_message", "_over", "prompts")
+    __slots__ = ("_embed", "_over", "_say", "prompts")
 
-    def __init__(self, message: str, key: int, embed: EmbedTexts) -> None:
-        self._message, self._key, self._embed, self._over = message, key, embed, False
+    def __init__(self, say: Callable[[str], str], embed: EmbedTexts) -> None:
+        self._say, self._embed, self._over = say, embed, False
         self.prompts: list[str] = []
 
     def __call__(self, prompt: Prompt) -> str:
         if self._over:
             raise RuntimeError("this model was given for one message, and that is answered; call the one of this call")
-        self.prompts.append(prompt if type(prompt) is str else _words(prompt))
-        return answer_words(self._message, self._key)
+        text = prompt if type(prompt) is str else _words(prompt)
+        self.prompts.append(text)
+        return self._say(text)
 
     def embed(self, text: str) -> list[float]:
         """Vector of a text."""

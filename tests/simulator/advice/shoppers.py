@@ -12,7 +12,7 @@ from skg_bench.core.draws import key
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.package import CONF
 from skg_bench.core.world import FALLBACK, PROMPTED, Draws, Response, Served, SkillsSaid
-from skg_bench.engine.step import draws_of
+from skg_bench.engine.scene import draws_of
 from skg_bench.simulator.advice.guardian import Guardian
 from skg_bench.simulator.advice.people import Shoppers
 from skg_bench.skillbook.library.strategies import Strategies, Triggers

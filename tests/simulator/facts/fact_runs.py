@@ -10,7 +10,7 @@ from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.world import FALLBACK, PROMPTED, UNREAD, Event, Served
 from skg_bench.engine import execute as engine
-from skg_bench.engine.step import draws_of
+from skg_bench.engine.scene import draws_of
 from skg_bench.launcher.local import Local
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run

@@ -7,7 +7,7 @@ import pytest
 
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.world import Draws
-from skg_bench.engine.step import draws_of
+from skg_bench.engine.scene import draws_of
 from skg_bench.simulator.facts.errors import Persistence
 
 N, TYPES, REPEATS = 60, 200, 12

@@ -1,0 +1,77 @@
+"""A model that answers users in words, in worlds that judge words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes
+from skg_bench.asking.prompts import PromptFile, load_prompt
+from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import Reach, Reaches
+from skg_bench.core.types import Completions, Exchange, WordsAsk
+
+ROLE = "answer"
+ANSWER_DATA = ("message", "skill", "earlier")
+
+
+@dataclass(frozen=True)
+class AnswersInWords:
+    """Asks `llm` with the prompt `answer.md`: the message, what the served skill says, and earlier answers with the
+    messages that they answered. A prompt of an assistant's own is sent as it is.
+
+    An answer that did not come (a time limit, an error, a refusal) is no words, which is a wrong answer.
+    """
+
+    llm: TextModel
+    answer_tokens: int
+    prompts: str | None
+    reaches: ClassVar[Reaches] = {"prompts": Reach(("reads",))}
+
+    def __post_init__(self) -> None:
+        check_writes(self.llm, "llm.llm")
+        if self.answer_tokens < 1:
+            raise UsageError(f"llm.answer_tokens={self.answer_tokens} must be at least 1")
+        self._file()
+
+    @property
+    def digest(self) -> str:
+        """Hash of the prompt file."""
+        return self._file().digest[:16]
+
+    def say(self, asks: Sequence[WordsAsk]) -> tuple[list[str], Completions]:
+        """Words in order, empty where nothing came, and the cost of each, `[n]`."""
+        file = self._file()
+        completions = self.llm.complete([self._prompt(file, ask) for ask in asks])
+        return [each.text.strip() if each.end == "ok" else "" for each in completions], _cost(completions)
+
+    def _prompt(self, file: PromptFile, ask: WordsAsk) -> Prompt:
+        match ask.about:
+            case Exchange() as exchange:
+                return file.ask(
+                    _data(exchange), ask.draw, self.answer_tokens, recorded=ask.recorded, redacted=ask.redacted
+                )
+            case prompt:
+                return Prompt(ROLE, "", prompt, None, ask.draw, self.answer_tokens, ask.recorded, ask.redacted)
+
+    def _file(self) -> PromptFile:
+        file = load_prompt(ROLE, self.prompts, ANSWER_DATA)
+        if file.schema is not None:
+            raise UsageError(f"llm.prompts={self.prompts}: {ROLE}.md has a schema; answers are any text: null")
+        return file
+
+
+def _data(exchange: Exchange) -> Mapping[str, Any]:
+    earlier = [{"user": message, "assistant": words} for message, words in exchange.earlier]
+    return {"message": exchange.message, "skill": exchange.skill or None, "earlier": earlier}
+
+
+def _cost(completions: Sequence[Completion]) -> Completions:
+    tokens_in, tokens_out = (
+        np.array([getattr(each, name) for each in completions], np.int32) for name in ("tokens_in", "tokens_out")
+    )
+    usd, latency = (
+        np.array([getattr(each, name) for each in completions], np.float64) for name in ("cost_usd", "latency_ms")
+    )
+    return Completions(tokens_in, tokens_out, usd, latency)

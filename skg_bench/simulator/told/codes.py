@@ -1,0 +1,79 @@
+"""Things that users tell, their codes, and the messages: texts of the world by number.
+
+A code is a word that nobody can guess and that occurs nowhere else. So whoever says it was told it.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from hashlib import blake2b
+
+import numpy as np
+
+from skg_bench.core.grid import I32, I64
+
+THINGS = (
+    "door code of my dentist", "door code of my office", "door code of my sister", "gate code of my parents",
+    "wifi password of my parents", "wifi password of my neighbour", "wifi password of my office",
+    "membership number of my gym", "membership number of my library", "membership number of my museum",
+    "booking reference of my flight", "booking reference of my hotel", "booking reference of my ferry",
+    "policy number of my car", "policy number of my house", "policy number of my dog",
+    "customer number of my bank", "customer number of my plumber", "customer number of my garage",
+    "locker number of my pool", "locker number of my station", "safe combination of my mother",
+    "safe combination of my shop", "order number of my sofa", "order number of my lamp", "order number of my bike",
+    "serial number of my camera", "serial number of my boiler", "ticket number of my train", "ticket number of my opera",
+)  # fmt: skip
+CODES = 256  # of each thing
+TELLS = ("The {thing} is {code}.", "Note that the {thing} is {code}.", "By the way, {code} is the {thing}.")
+CHANGES = ("The {thing} is now {code}.", "There is a new {thing}: {code}.")
+ASKS = ("What is the {thing}?", "Can you tell me the {thing}?", "Do you remember the {thing}?")
+_LETTERS, _DIGITS = "abcdefghjkmnpqrstuvwxyz", "23456789"
+_CODE = re.compile(rf"(?<![\w-])[{_LETTERS}][{_DIGITS}][{_LETTERS}{_DIGITS}]{{2}}-[{_LETTERS}{_DIGITS}]{{4}}(?![\w-])")
+_STATEMENTS = len(TELLS) + len(CHANGES)
+_TEXTS = CODES * _STATEMENTS + len(ASKS)  # of each thing
+
+
+@cache
+def codes() -> Sequence[str]:
+    """All codes, those of the first thing first; no two are equal."""
+    return tuple(_code(f"{thing}/{number}") for thing in THINGS for number in range(CODES))
+
+
+def _code(name: str) -> str:
+    drawn = blake2b(name.encode(), digest_size=8).digest()
+    both = _LETTERS + _DIGITS
+    signs = [_LETTERS[drawn[0] % len(_LETTERS)], _DIGITS[drawn[1] % len(_DIGITS)]]
+    signs += [both[byte % len(both)] for byte in drawn[2:]]
+    return f"{''.join(signs[:4])}-{''.join(signs[4:])}"
+
+
+@cache
+def _number_of() -> dict[str, int]:
+    return {code: number for number, code in enumerate(codes())}
+
+
+def codes_in(words: str) -> Sequence[int]:
+    """Codes that words hold, by their number, each once and in order; -1: a code that nobody has."""
+    numbers = _number_of()
+    return list(dict.fromkeys(numbers.get(code, -1) for code in _CODE.findall(words.lower())))
+
+
+@cache
+def messages() -> Sequence[str]:
+    """All messages: of each thing the statements of each code, then its questions."""
+    texts, given = list[str](), codes()
+    for place, thing in enumerate(THINGS):
+        for code in given[place * CODES : (place + 1) * CODES]:
+            texts += [wording.format(thing=thing, code=code) for wording in (*TELLS, *CHANGES)]
+        texts += [wording.format(thing=thing) for wording in ASKS]
+    return tuple(texts)
+
+
+def statement(thing: I32 | I64, code: I32 | I64, wording: I32 | I64) -> I32:
+    """Numbers of the messages that state codes; `wording` is one of TELLS, or behind them of CHANGES."""
+    return np.asarray(thing * _TEXTS + (code % CODES) * _STATEMENTS + wording, np.int32)
+
+
+def question(thing: I32 | I64, wording: I32 | I64) -> I32:
+    """Numbers of the messages that ask for things."""
+    return np.asarray(thing * _TEXTS + CODES * _STATEMENTS + wording, np.int32)

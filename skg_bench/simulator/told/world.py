@@ -1,0 +1,197 @@
+"""Users who tell codes and ask for them. What an assistant says is judged by the codes in its words, and by nothing
+else: right is the code that holds, and none where none was told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from hashlib import blake2b
+from typing import ClassVar
+
+import numpy as np
+
+from skg_bench.core.domain import Domain
+from skg_bench.core.draws import key
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import AGREES, RATING, feedback_rows, joined_rows
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.core.types import RATINGS
+from skg_bench.core.world import (
+    NEAR,
+    OFFERS,
+    RIGHT,
+    WRONG,
+    Draws,
+    Event,
+    Events,
+    Ledger,
+    Reaction,
+    Response,
+    Served,
+    Stream,
+    Supposing,
+    calls,
+)
+from skg_bench.simulator.told.codes import CODES, THINGS, codes, codes_in, messages
+from skg_bench.simulator.told.outcome import (
+    ANOTHER_THING,
+    ANOTHER_USER,
+    CURRENT,
+    INVENTED,
+    NOT_TOLD,
+    NOTHING,
+    OUTDATED,
+    SEVERAL,
+    TOLD,
+    TOLD_CODES,
+    ToldOutcome,
+)
+from skg_bench.simulator.told.stream import Habits, Wanted, stream
+
+_OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
+
+
+@dataclass(frozen=True, slots=True)
+class Tellers:
+    """Users with all that they will bring, what is right at each event, and the codes that they have."""
+
+    events: Events
+    ledger: Ledger
+    wanted: Wanted
+
+
+@dataclass(frozen=True)
+class Told:
+    """Simulated users who tell codes. Unit, meaning and source of each parameter stand in its yaml."""
+
+    things: int
+    asks_per_week: int
+    never_told: float
+    changes: float
+    rated: float
+    accepts: float
+    stream: Stream = field(default="exogenous", init=False)
+    domain: Domain = field(default=TOLD_CODES, init=False)
+    intents: Sequence[str] = field(default=THINGS, init=False)
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
+
+    def __post_init__(self) -> None:
+        for name in ("never_told", "changes", "rated", "accepts"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"simulator.{name}={getattr(self, name)} must lie in [0, 1]")
+        if not 1 <= self.things <= len(THINGS):
+            raise UsageError(f"simulator.things={self.things} must be 1 to {len(THINGS)}")
+        if not 1 <= self.asks_per_week <= 1000:
+            raise UsageError(f"simulator.asks_per_week={self.asks_per_week} must be 1 to 1000")
+
+    # ------------------------------------------------------------------------------------------------- data
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """All texts that can occur."""
+        return messages()
+
+    @cached_property
+    def types(self) -> Sequence[str]:
+        """Names of request types: a thing with its code, and of each thing that nothing is known of it."""
+        given = codes()
+        return tuple(
+            name
+            for place, thing in enumerate(THINGS)
+            for name in (*(f"{thing}|{code}" for code in given[place * CODES : (place + 1) * CODES]), f"{thing}|")
+        )
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """Names of skills: of each type, and of what nobody named."""
+        return (*self.types, "unnamed")
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of all messages."""
+        return blake2b("\n".join(messages()).encode(), digest_size=16).hexdigest()
+
+    # ----------------------------------------------------------------------------------------------- events
+
+    @cached_property
+    def _habits(self) -> Habits:
+        return Habits(**{f.name: getattr(self, f.name) for f in fields(Habits)})
+
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """How many events these users have."""
+        return stream(self._habits, key(seed, users), users, weeks)[0].n
+
+    def begin(self, seed: int, users: I32, weeks: int) -> Tellers:
+        """Memory of these users before their first turn."""
+        events, wanted = stream(self._habits, key(seed, users), users, weeks)
+        return Tellers(events, Ledger.of(events), wanted)
+
+    def events(self, state: Tellers, turn: int) -> Event:
+        """Events of their turn `turn`."""
+        return state.events.at(turn)
+
+    # ------------------------------------------------------------------------------------------------ turns
+
+    def judge(self, state: Tellers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
+        """Quality of answers as what a model is told: RIGHT where message and answer state the code that holds, NEAR
+        where they are about the same thing. What users are told is judged by its words, in `respond`.
+        """
+        type_, theirs = event.type[row], state.ledger.type[row, answer]
+        about = (answer >= 0) & (type_ >= 0) & (type_ // (CODES + 1) == theirs // (CODES + 1))
+        if supposing in ("as given", "run"):
+            about &= state.ledger.right[row, answer]
+        return (about.astype(np.int32) * NEAR + (about & (type_ == theirs))).astype(np.int32)
+
+    def respond(self, state: Tellers, event: Event, served: Served, draws: Draws) -> tuple[Tellers, Response]:
+        """Judgement of the words, and ratings of answers to questions."""
+        rows = np.arange(len(event.type))
+        asks, code, before = (
+            column[rows, event.number] for column in (state.wanted.asks, state.wanted.code, state.wanted.before)
+        )
+        states = np.full(len(rows), -1, np.int32)
+        for row in asks.nonzero()[0].tolist():
+            mine = state.wanted.code[row]
+            states[row] = stated(served.words[row], int(code[row]), int(before[row]), mine)
+        right = np.where(asks, states == np.where(code >= 0, CURRENT, NOTHING), True)
+        answered = np.array([bool(words) for words in served.words], np.bool_)
+        quality = np.where(right & answered, RIGHT, WRONG).astype(np.int32)
+        called = calls(served.how)
+        agrees = self.judge(state, event, rows, served.compared) == RIGHT
+        given = np.where(called, event.number, served.answer).astype(np.int32)
+        state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
+        rating = np.where(asks & (draws.rated < self.rated), np.where(quality == RIGHT, _OK, _MISS), -1)
+        verdict = np.where(served.compared >= 0, agrees & (quality == RIGHT), -1)
+        feedback = joined_rows([feedback_rows(RATING, rating), feedback_rows(AGREES, verdict)])
+        need = np.where(asks, np.where(code >= 0, TOLD, NOT_TOLD), -1).astype(np.int32)
+        return state, Response(quality, given, feedback, outcome=ToldOutcome(need, states, asks & (before >= 0)))
+
+    def offer(self, state: Tellers, event: Event, offers: Bool, draws: Draws) -> tuple[Tellers, Reaction]:
+        """Accepted with a probability, under the name of the type."""
+        accepted = offers & (draws.accept < self.accepts)
+        code = np.where(offers, np.where(accepted, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
+        name = np.where(accepted, event.type, -1).astype(np.int32)
+        return state, Reaction(code.astype(np.int32), name, name)
+
+    def merge(self, state: Tellers, event: Event, row: I64, earlier: I32, draws: Draws) -> Tellers:
+        """Changes nothing: no skill is run."""
+        return state
+
+
+def stated(words: str, code: int, before: int, mine: I32) -> int:
+    """Index into STATES of what words state. `code` holds (-1: none was told), `before` held (-1: none did); `mine` are
+    codes of the user's things at all events.
+    """
+    inside = codes_in(words)
+    if not inside:
+        return NOTHING
+    if len(inside) > 1:
+        return SEVERAL
+    (said,) = inside
+    if said == code:
+        return CURRENT
+    if said < 0:
+        return INVENTED
+    if said == before:
+        return OUTDATED
+    return ANOTHER_THING if said in mine else ANOTHER_USER
