@@ -14,7 +14,8 @@
     # Request
     What is asked, and where the data stand: {{data}}
 
-A schema `null` takes any text. Data are one JSON block. What users, shops and skills say enters prompts there and nowhere else.
+A schema `null` takes any text. Data are one JSON block. What users, shops and skills say enters prompts there and
+nowhere else.
 """
 
 import json

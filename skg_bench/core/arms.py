@@ -43,7 +43,7 @@ class Arm:
 
     name: str
     assistant: Assistant[Any] | Stackable
-    llm: LLM | SpeakingLLM
+    llm: Any  # core.types.LLM; in a world that judges words a SpeakingLLM
     hit_latency_ms: float  # waiting time of a stored answer
     fork: Fork | None = None
     book: ServedBook = "own"

@@ -97,8 +97,10 @@ class Logbook:
             "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "answer_correct": table(np.int8),
-            "cause": table(np.int8), **({"said": table(np.int32)} if labels.domain.in_words else {}), **{each.name: table(_HELD[each.stored]) for each in labels.domain.outcome},
+            "cause": table(np.int8), **{each.name: table(_HELD[each.stored]) for each in labels.domain.outcome},
         }  # fmt: skip
+        if labels.domain.in_words:
+            columns["said"] = table(np.int32)
         return cls(arm, seed, user, n, top_k, labels, start, columns, [], [], [])
 
     def split(self, arms: Sequence[str]) -> list["Logbook"]:

@@ -93,18 +93,18 @@ class Said:
 
 @dataclass(slots=True)
 class OwnAsks:
-    """Asks of one turn that assistants made themselves, and what they cost, by row."""
+    """Asks of one turn that assistants make themselves. Equal ones of a user are made once."""
 
     say: Callable[[int, str], tuple[str, Completions]]  # a prompt of the user of a row; words, and costs `[1]`
-    spent: list[tuple[int, Completions]] = field(default_factory=list)
+    made: dict[tuple[int, str], tuple[str, Completions]] = field(default_factory=dict)
     _one: Any = field(default_factory=Lock)  # any thread may ask
 
     def __call__(self, row: int, prompt: str) -> str:
         """Words of the model for the user of a row."""
         with self._one:
-            words, cost = self.say(row, prompt)
-            self.spent.append((row, cost))
-        return words
+            if (row, prompt) not in self.made:
+                self.made[row, prompt] = self.say(row, prompt)
+            return self.made[row, prompt][0]
 
 
 @dataclass(frozen=True, slots=True)

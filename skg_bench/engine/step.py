@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -145,7 +145,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     parts = words, compared, says, own_cost = reply_parts(reply)
     with naming(state.arm.assistant):
         check_reply(reply, parts, state.given, answers=scene.reading is None)
-    llm = cast("LLM", state.arm.llm)  # Plan holds arms to the world: one in words is answered by the other function
+    llm: LLM = state.arm.llm
     spoken_words = None if words is None else _spoken(scene, state, turn, words)
     how, known = (reply.how, reply.answer) if spoken_words is None else spoken_words.served(reply)
     compared = np.full(len(how), -1, np.int32) if compared is None else compared

@@ -96,6 +96,7 @@ def test_the_packages_prompts_hold_no_date_and_no_machine() -> None:
 @pytest.mark.req("P21")
 def test_the_reflector_answers_in_the_fields_of_the_article() -> None:
     schema = load_prompt("reflector", None, reflecting.REFLECTING_DATA["reflector"]).schema
+    assert schema is not None
     assert list(schema["properties"]) == ["analysis", "helpful_skill_ids", "harmful_skill_ids", "new_learnings"]
     learning = schema["properties"]["new_learnings"]["items"]["properties"]
     assert list(learning) == ["section", "content", "atomicity_score"]
@@ -104,6 +105,7 @@ def test_the_reflector_answers_in_the_fields_of_the_article() -> None:
 @pytest.mark.req("P23")
 def test_the_skill_manager_answers_with_an_update_batch_or_null() -> None:
     schema = load_prompt("skill_manager", None, reflecting.REFLECTING_DATA["skill_manager"]).schema
+    assert schema is not None
     null, batch = schema["properties"]["update"]["anyOf"]
     assert null == {"type": "null"}
     assert batch["properties"]["operations"]["items"]["properties"]["type"]["enum"] == [

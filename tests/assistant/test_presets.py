@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,11 +20,11 @@ import pytest
 import skg_bench
 from skg_bench.asking.http_server import HttpReply, HttpRequest
 from skg_bench.assistant.endpoint.fake_qdrant import FakeQdrant
-from skg_bench.assistant.python.contract import AskedModel
+from skg_bench.assistant.python.contract import AskedModel, referring
 from skg_bench.assistant.python.gptcache import GPTCache
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import SCALE
+from skg_bench.core.grid import I16, SCALE
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import ROOT
@@ -134,7 +135,10 @@ def test_stand_ins_have_the_same_rows_after_a_kill(made: Run, tmp_path: Path) ->
 
 
 def model(message: str) -> AskedModel:
-    return AskedModel(message, 7, lambda texts: (np.eye(4)[[len(text) % 4 for text in texts]] * SCALE).astype(np.int16))
+    def vectors(texts: Sequence[str]) -> I16:
+        return (np.eye(4)[[len(text) % 4 for text in texts]] * SCALE).astype(np.int16)
+
+    return AskedModel(referring(message, 7), vectors)
 
 
 @pytest.mark.skipif(find_spec("gptcache") is not None, reason="GPTCache is installed")

@@ -11,9 +11,9 @@ from skg_bench.core.feedback import RATING, Feedback, joined_rows
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import LLM, Completions, Prompts
 from skg_bench.core.world import PROCEDURE, Draws, Event, Execution, Reaction, Response, Served, Supposing, World
-from skg_bench.engine import step
+from skg_bench.engine import scene
 
-_DRAWS_OF = step.draws_of
+_DRAWS_OF = scene.draws_of
 Place = tuple[int, int]
 
 

@@ -85,8 +85,9 @@ def earlier_answers(
     rows = (b, 1)
     some = np.zeros(len(type_), np.bool_) if general is None else general
     return Ledger(
-        np.tile(type_, rows), np.tile(said, rows), np.tile(right, rows), np.tile(some, rows), np.tile(NOW - age, rows)
-    )
+        np.tile(type_, rows), np.tile(said, rows), np.tile(right, rows), np.tile(some, rows), np.tile(NOW - age, rows),
+        np.full((b, len(type_)), -1, np.int32),
+    )  # fmt: skip
 
 
 def judged(

@@ -119,9 +119,20 @@ class Components:
         """Reason why they cannot be used in a world, after `arm NAME`; None: they can."""
         if self.signs is not None:
             self.signs.check(world.domain)
-        if world.domain.in_words and self.serving == "procedure":
-            return "has serving=procedure, and this world judges words alone; take serving=prompted or stored"
+        if world.domain.in_words:
+            return self._unworded()
         return None if world.domain.answers else self._unsaid(cast("ReadingWorld[Any]", world))
+
+    def _unworded(self) -> str | None:
+        """Reason why a world that judges words cannot use them, after `arm NAME`; None: it can."""
+        if self.serving == "procedure":
+            return "has serving=procedure, and this world judges words alone; take serving=prompted or stored"
+        if "agrees" in self.policy.reads:
+            return (
+                f"compares answers with stored ones ({type(self.policy).__name__}), and this world does not say "
+                "whether two texts agree; take another policy"
+            )
+        return None
 
     def _unsaid(self, world: ReadingWorld[Any]) -> str | None:
         """Reason why a world that reads what skills say cannot use them, after `arm NAME`; None: it can."""

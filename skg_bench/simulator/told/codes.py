@@ -21,7 +21,8 @@ THINGS = (
     "customer number of my bank", "customer number of my plumber", "customer number of my garage",
     "locker number of my pool", "locker number of my station", "safe combination of my mother",
     "safe combination of my shop", "order number of my sofa", "order number of my lamp", "order number of my bike",
-    "serial number of my camera", "serial number of my boiler", "ticket number of my train", "ticket number of my opera",
+    "serial number of my camera", "serial number of my boiler", "ticket number of my train",
+    "ticket number of my opera",
 )  # fmt: skip
 CODES = 256  # of each thing
 TELLS = ("The {thing} is {code}.", "Note that the {thing} is {code}.", "By the way, {code} is the {thing}.")

@@ -17,8 +17,8 @@ class ToldOutcome:
 
     need: I32 = outcome_field("the code that is asked for was told, or not; null: the message tells one", levels=NEEDS)
     states: I32 = outcome_field(
-        "what the words state: the code that holds, one that was changed since, one of another thing of the user's, one "
-        "that only other users have, one that nobody has, or several; null: nothing is asked",
+        "what the words state: the code that holds, one that was changed since, one of another thing of the user's, "
+        "one that only other users have, one that nobody has, or several; null: nothing is asked",
         levels=STATES,
     )
     code_changed: Bool = outcome_field("the code that is asked for was changed since it was told first")

@@ -13,7 +13,7 @@ import numpy as np
 from skg_bench.core.domain import Domain
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import AGREES, RATING, feedback_rows, joined_rows
+from skg_bench.core.feedback import RATING, feedback_rows
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import RATINGS
@@ -141,30 +141,28 @@ class Told:
         about = (answer >= 0) & (type_ >= 0) & (type_ // (CODES + 1) == theirs // (CODES + 1))
         if supposing in ("as given", "run"):
             about &= state.ledger.right[row, answer]
-        return (about.astype(np.int32) * NEAR + (about & (type_ == theirs))).astype(np.int32)
+        quality: I32 = np.where(about, np.where(type_ == theirs, RIGHT, NEAR), WRONG).astype(np.int32)
+        return quality
 
     def respond(self, state: Tellers, event: Event, served: Served, draws: Draws) -> tuple[Tellers, Response]:
         """Judgement of the words, and ratings of answers to questions."""
         rows = np.arange(len(event.type))
-        asks, code, before = (
-            column[rows, event.number] for column in (state.wanted.asks, state.wanted.code, state.wanted.before)
-        )
+        wanted = state.wanted
+        asks, code, before = (column[rows, event.number] for column in (wanted.asks, wanted.code, wanted.before))
+        changed: Bool = np.asarray(asks, np.bool_) & (before >= 0)
         states = np.full(len(rows), -1, np.int32)
         for row in asks.nonzero()[0].tolist():
-            mine = state.wanted.code[row]
-            states[row] = stated(served.words[row], int(code[row]), int(before[row]), mine)
+            states[row] = stated(served.words[row], int(code[row]), int(before[row]), wanted.code[row])
         right = np.where(asks, states == np.where(code >= 0, CURRENT, NOTHING), True)
         answered = np.array([bool(words) for words in served.words], np.bool_)
         quality = np.where(right & answered, RIGHT, WRONG).astype(np.int32)
         called = calls(served.how)
-        agrees = self.judge(state, event, rows, served.compared) == RIGHT
         given = np.where(called, event.number, served.answer).astype(np.int32)
         state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
         rating = np.where(asks & (draws.rated < self.rated), np.where(quality == RIGHT, _OK, _MISS), -1)
-        verdict = np.where(served.compared >= 0, agrees & (quality == RIGHT), -1)
-        feedback = joined_rows([feedback_rows(RATING, rating), feedback_rows(AGREES, verdict)])
         need = np.where(asks, np.where(code >= 0, TOLD, NOT_TOLD), -1).astype(np.int32)
-        return state, Response(quality, given, feedback, outcome=ToldOutcome(need, states, asks & (before >= 0)))
+        outcome = ToldOutcome(need, states, changed)
+        return state, Response(quality, given, feedback_rows(RATING, rating), outcome=outcome)
 
     def offer(self, state: Tellers, event: Event, offers: Bool, draws: Draws) -> tuple[Tellers, Reaction]:
         """Accepted with a probability, under the name of the type."""
