@@ -84,7 +84,8 @@ def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Itera
 def _unread(run: Run, arm: str, reference: str | None) -> Iterator[Sentence]:
     """Caution where an assistant in words paid for more than the model alone, with no earlier answer in its prompt."""
     of_words = str(_composition(run, arm).get("_target_", "")).startswith(_OF_WORDS)
-    if not reference or not of_words or run.manifest.get("log") or not run.finished:
+    in_words = run.domain.in_words  # there it reads them all
+    if not reference or not of_words or in_words or run.manifest.get("log") or not run.finished:
         return
     mine, alone = (run.turns(name, ["serving", "tokens_in"]) for name in (arm, reference))
     if not pc.all(_asked(alone)).as_py():  # a reference that reuses answers says nothing of prompts
