@@ -73,13 +73,14 @@ class Memories:
         """Sentences on what is not as expected: without a memory nothing is known, and the shared notebook alone
         leaks.
         """
-        wrong = []
-        if known := self.share(REFERENCE, "recall"):
-            wrong.append(f"{REFERENCE} says {number(known, 'share')} of told codes without a memory.")
-        for arm in self.arms:
-            if ((leaks := self.share(arm, "leaks")) > 0) != (arm == "leaking"):
-                wrong.append(f"{arm} says codes of others at {number(leaks, 'share')} of questions.")
-        return wrong
+        known = self.share(REFERENCE, "recall")
+        words = [f"{REFERENCE} says {number(known, 'share')} of told codes without a memory."] if known else []
+        leaks = {arm: self.share(arm, "leaks") for arm in self.arms}
+        strange = {arm: share for arm, share in leaks.items() if (share > 0) != (arm == "leaking")}
+        of_others = [
+            f"{arm} says codes of others at {number(share, 'share')} of questions." for arm, share in strange.items()
+        ]
+        return [*words, *of_others]
 
 
 def analyse(run: OneRun) -> Report:

@@ -44,8 +44,8 @@ class Nearest3:
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
         """Words of the model, which reads the nearest messages before this one."""
         vector = np.array(model.embed(message))
-        near = np.argsort(-np.stack(self._vectors) @ vector, kind="stable")[:3] if self._kept else []
-        words = str(model("\n".join([*(self._kept[place] for place in near), message])))
+        order = np.argsort(-np.stack(self._vectors) @ vector, kind="stable").tolist() if self._kept else []
+        words = str(model("\n".join([*(self._kept[place] for place in order[:3]), message])))
         if self._questions or not message.endswith("?"):
             self._vectors.append(vector)
             self._kept.append(message)

@@ -186,10 +186,10 @@ def stated(words: str, code: int, before: int, mine: I32) -> int:
     if len(inside) > 1:
         return SEVERAL
     (said,) = inside
-    if said == code:
-        return CURRENT
     if said < 0:
         return INVENTED
+    if said == code:
+        return CURRENT
     if said == before:
         return OUTDATED
     return ANOTHER_THING if said in mine else ANOTHER_USER

@@ -1,0 +1,115 @@
+"""Whole runs whose users are answered by a server: recorded, killed, played again without it, out of money."""
+
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skg_bench.runfolder.run import Run
+from tests.laws import world
+from tests.llm.server import Day, Server
+from tests.llm.test_learning_runs import begun, contents, run
+
+ARMS = (
+    "arms={never: [policy=never, curator=none], everything: [assistant=recall], "
+    "book: [serving=prompted, router=recipe, curator=everything]}"
+)
+
+
+def overrides(server: Server | None, out: Path, *more: str) -> list[str]:
+    """A small run; without a server: whatever stands in the recording."""
+    address = "http://127.0.0.1:9/v1" if server is None else server.address
+    return [
+        "simulator=told", "llm.llm=recorded", f"llm.llm.address={address}", "llm.llm.model=toy",
+        "llm.llm.key_from=null",
+        ARMS, "reference=never", "users=4", "weeks=2", "cohort=12", f"out={out}", *more,
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Server]:
+    """The run, its recording, and the server that was asked and is gone."""
+    folder = tmp_path_factory.mktemp("recorded")
+    with Server(script="reader") as server:
+        ended = run(overrides(server, folder / "run", f"llm.llm.folder={folder / 'recording'}"))
+    assert ended.code == 0, ended.text
+    return folder / "run", folder / "recording", server
+
+
+def test_what_a_server_said_is_judged_and_played_again_without_it_to_the_byte(
+    recorded: tuple[Path, Path, Server], tmp_path: Path
+) -> None:
+    first, recording, server = recorded
+    assert server.requests > 100
+    assert set(server.seen.values()) == {1}  # equal prompts are asked once
+    turns = Run(first).turns("everything").to_pandas()
+    told = turns[turns["need"] == "told"]
+    assert len(told) > 5
+    assert (told["states"] == "right").all()
+    assert not (Run(first).turns("never").to_pandas()["states"] == "right").any()
+    texts = overrides(None, tmp_path / "again", f"llm.llm.folder={recording}", "cohort=3", "workers=2")
+    again = run(texts, OFFLINE="1")
+    assert again.code == 0, again.text
+    assert world.differences(Run(first), Run(tmp_path / "again"), range(4)) == []
+    same = run(overrides(None, tmp_path / "same", f"llm.llm.folder={recording}"), OFFLINE="1")
+    assert same.code == 0, same.text
+    assert contents(tmp_path / "same") == contents(first)
+
+
+def test_a_killed_run_goes_on_without_asking_what_was_answered(
+    recorded: tuple[Path, Path, Server], tmp_path: Path
+) -> None:
+    out = tmp_path / "killed"
+    with Server(script="reader", seconds=0.03) as server:
+        texts = overrides(server, out, "llm.llm.in_flight=3")
+        process = begun(texts)
+        while server.requests < 0.5 * recorded[2].requests and process.poll() is None:
+            time.sleep(0.01)
+        alive = process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        ended = run(texts)
+    assert alive
+    assert ended.code == 0, ended.text
+    assert sum(server.seen.values()) - len(server.seen) <= 3  # those in flight, whose answers no process had
+    for arm in ("never", "everything", "book"):
+        mine, first = (Run(path).turns(arm).drop_columns(["latency_ms"]) for path in (out, recorded[0]))
+        assert mine.equals(first), arm
+
+
+def test_a_prompt_that_is_not_recorded_is_named_with_what_differs(
+    recorded: tuple[Path, Path, Server], tmp_path: Path
+) -> None:
+    more = "llm.answer_tokens=40"
+    refused = run(overrides(None, tmp_path / "out", f"llm.llm.folder={recorded[1]}", more), OFFLINE="1")
+    assert refused.code == 2
+    assert "is not recorded" in refused.text
+    assert "Traceback" not in refused.text
+
+
+def test_a_budget_that_ends_stops_the_run_and_a_larger_one_goes_on(tmp_path: Path) -> None:
+    with Server(script="reader") as server:
+        ended = run(overrides(server, tmp_path / "out", "llm.llm.tokens=9000"))
+        assert ended.code == 3, ended.text
+        assert "the budget of 9,000 tokens is spent" in ended.text
+        asked = server.requests
+        ended = run(overrides(server, tmp_path / "out", "llm.llm.tokens=9000000"))
+    assert ended.code == 0, ended.text
+    assert asked > 10
+    assert set(server.seen.values()) == {1}
+
+
+@pytest.mark.parametrize(("day", "more"), [("refused", {}), ("500", {"times": 3}), ("empty", {})])
+def test_on_a_servers_bad_day_answers_that_did_not_come_are_wrong(
+    tmp_path: Path, day: Day, more: Mapping[str, Any]
+) -> None:
+    with Server(day, script="reader", **more) as server:
+        ended = run(overrides(server, tmp_path / "out", "users=2", "weeks=1", "llm.llm.seconds=10"))
+    assert ended.code == 0, ended.text
+    turns = Run(tmp_path / "out").turns("never").to_pandas()
+    lost = turns["said"].isna()
+    assert lost.all() if day != "500" else not lost.any()
+    assert not turns.loc[lost, "answer_correct"].any()
