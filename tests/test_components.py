@@ -48,8 +48,9 @@ def made(path: Path) -> Any:
 
 
 def llms(*, of_texts: bool) -> pytest.MarkDecorator:
-    """Models that answer users, or those that read and write texts: a yaml is of the one kind or of the other."""
-    cases = [case for case in yamls("llm") if hasattr(made(case.values[0]), "ability") != of_texts]
+    """Models that meter users' calls, or those that read and write texts. One that answers in words has such a one."""
+    kind = "settings" if of_texts else "ability"
+    cases = [case for case in yamls("llm") if hasattr(made(case.values[0]), kind)]
     return pytest.mark.parametrize("path", cases)
 
 

@@ -1,4 +1,4 @@
-"""Memories whose answers are read word for word: what each says rightly, says outdated, makes up or leaks, and costs."""
+"""Memories whose answers are read word for word: what each says rightly, says outdated or leaks, and what it costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Memories:
 
     @staticmethod
     def of(run: Run) -> "Memories":
-        """Those of a run."""
+        """Figures of a run."""
         compared = compare([measured_run(run)], REFERENCE).rows
         return Memories(run, {(row.arm, row.metric.name): row for row in compared})
 

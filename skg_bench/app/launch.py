@@ -33,8 +33,9 @@ from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_file
-from skg_bench.core.record import Replay, replay_of
+from skg_bench.core.record import HasRecord
 from skg_bench.core.temporary import sweep
+from skg_bench.core.world import World
 from skg_bench.engine import pieces
 from skg_bench.engine.agreement_judge import AgreementJudge
 from skg_bench.engine.execute import Progress, check_end, execute
@@ -62,7 +63,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     root = composed.root
     simulator, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     check_domain(simulator.domain)
-    root = {**root, **_sizes(root, replay_of(simulator))}
+    root = {**root, **_sizes(root, simulator)}
     composed, salt = replace(composed, root=root), salts.given_salt(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
     plan = replace(plan, comparison=AgreementJudge(**root["comparison"]))
@@ -118,13 +119,13 @@ def _prompts(made: Sequence[Arm]) -> dict[str, str]:
     return {f"prompts.{name}": " ".join(hashes) for name, hashes in digests.items() if hashes}
 
 
-def _sizes(root: Mapping[str, Any], log: Replay | None) -> dict[str, int]:
-    """`users` and `weeks`, those of the log where they are null or more.
+def _sizes(root: Mapping[str, Any], world: World[Any]) -> dict[str, int]:
+    """`users` and `weeks`, those of the world's table where they are null or more.
 
-    Raises UsageError where there is no log.
+    Raises UsageError where it has none.
     """
-    if log is not None:
-        recorded = {"users": log.record.users, "weeks": log.record.weeks}
+    if isinstance(world, HasRecord):
+        recorded = {"users": world.record.users, "weeks": world.record.weeks}
         return {key: n if root[key] is None else min(root[key], n) for key, n in recorded.items()}
     for key in ("users", "weeks"):
         if root[key] is None:

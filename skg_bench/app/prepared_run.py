@@ -17,7 +17,7 @@ from skg_bench.core.abilities import DrawsFromCorpus
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
-from skg_bench.core.record import left_out, replay_of
+from skg_bench.core.record import HasRecord, left_out, replay_of
 from skg_bench.core.world import World
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part
@@ -49,7 +49,7 @@ class PreparedRun:
     @property
     def counted(self) -> bool:
         """Is `turns` exact?"""
-        return replay_of(self.plan.simulator) is not None
+        return isinstance(self.plan.simulator, HasRecord)
 
     def turns(self) -> int:
         """Turns of all arms: counted in a log, else estimated from the numbers of events of the first users."""

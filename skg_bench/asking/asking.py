@@ -34,8 +34,8 @@ class Prompt:
     @property
     def messages(self) -> list[dict[str, str]]:
         """As chat messages."""
-        asked = {"role": "user", "content": self.user}
-        return [{"role": "system", "content": self.system}, asked] if self.system else [asked]
+        request = {"role": "user", "content": self.user}
+        return [{"role": "system", "content": self.system}, request] if self.system else [request]
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,17 +204,17 @@ def _read(prompt: Prompt) -> str:
     lines, message = _lines(prompt)
     if "?" not in message:
         return "Noted."
-    asked = _content_words(message)
+    wanted = _content_words(message)
     for line in lines:
         if _CODE.search(line):
             for sentence in _SENTENCE.findall(line):
-                if _CODE.search(sentence) and asked <= _content_words(sentence):
+                if _CODE.search(sentence) and wanted <= _content_words(sentence):
                     return f"{sentence.strip().rstrip('.')}."
     return "I do not know."
 
 
 def _lines(prompt: Prompt) -> tuple[list[str], str]:
-    """What stands in a prompt before its message, and the message: the last line of one without data."""
+    """Lines before the message of a prompt, and the message: the last line of one without data."""
     if not prompt.system:
         *lines, message = [line for line in prompt.user.split("\n") if line.strip()] or [""]
         return lines, message

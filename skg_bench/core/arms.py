@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args
 from skg_bench.core import state
 from skg_bench.core.assistant import Assistant, Keeping, Stackable
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import LLM, SpeakingLLM
+from skg_bench.core.spoken import SpeakingLLM
+from skg_bench.core.types import LLM
 
 Freeze = Literal["book", "book+scorer", "all"]
 ServedBook = Literal["own", "donor", "hindsight"]

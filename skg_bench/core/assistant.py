@@ -64,6 +64,11 @@ class Library:
     similarity: Similarity
 
 
+def unasked(_row: int, _prompt: str) -> str:
+    """Raises ValueError: no model comes with this message."""
+    raise ValueError("this message has no model that could be asked")
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """Messages of users at one turn, as an assistant may see them, `[B]` each. Row i is the same user at every turn."""
@@ -82,8 +87,7 @@ class Message:
     library: Library | None = None  # for ensembles of the engine; an assistant is given none
     domain: Domain = ANSWERS  # what kinds of feedback there are
     frozen: bool = False  # nothing of this turn may be remembered: `learn` is not called
-    ask: Callable[[int, str], str] | None = None  # the arm's model in words: the row of the user, and a prompt. None:
-    # answers are known by their references (core/spoken.py)
+    ask: Callable[[int, str], str] = unasked  # the arm's model: the row of the user and a prompt; it says its words
 
     @property
     def who(self) -> list[str]:

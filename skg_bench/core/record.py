@@ -64,6 +64,16 @@ class Replay(Protocol):
 
 
 @runtime_checkable
+class HasRecord(Protocol):
+    """A world whose messages people wrote: it reads them from a table, with as many users and weeks as that has."""
+
+    @property
+    def record(self) -> Record:
+        """The table in words and numbers."""
+        ...
+
+
+@runtime_checkable
 class ReadsLog(Protocol):
     """A world that reads a log, and can say before what that takes."""
 

@@ -1,7 +1,13 @@
-"""Answers in words, as somebody outside of the program reads them. Each ends in a reference that no other one has."""
+"""Answers in words: those of a simulated model, each with a reference that no other one has, and models that answer in
+words of their own.
+"""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from skg_bench.core.types import Completions
 
 _REFERENCE = re.compile(r"\[answer ([0-9a-f]{16})\]")
 _OPENS = "[answer "
@@ -15,3 +21,31 @@ def answer_words(request: str, key: int) -> str:
 def references(words: str) -> Sequence[int]:
     """Keys of the answers to which words refer, in order, wherever they stand."""
     return [int(key, 16) for key in _REFERENCE.findall(words)] if _OPENS in words else ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptParts:
+    """A message, and what a model is given beside it."""
+
+    message: str
+    skill: str  # what the served skill says; empty: none, or it says nothing
+    earlier: tuple[tuple[str, str], ...]  # earlier messages in the prompt, and what was said to them
+
+
+@dataclass(frozen=True, slots=True)
+class WordsAsk:
+    """Ask of a model that answers in words."""
+
+    about: PromptParts | str  # str: a prompt of the assistant's own, which is sent as it is
+    draw: int  # 63 bits: which sample, above temperature 0
+    recorded: bool  # it holds messages of people
+    redacted: bool  # no file may hold it
+
+
+@runtime_checkable
+class SpeakingLLM(Protocol):
+    """Model that answers users in words of its own, which a world of a domain `in_words` judges."""
+
+    def say(self, asks: Sequence[WordsAsk]) -> tuple[list[str], Completions]:
+        """Words in order, empty where nothing came, and the cost of each, `[n]`."""
+        ...

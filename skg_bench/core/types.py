@@ -326,34 +326,6 @@ class LLM(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A message, and what a model is given beside it."""
-
-    message: str
-    skill: str  # what the served skill says; empty: none, or it says nothing
-    earlier: tuple[tuple[str, str], ...]  # earlier messages in the prompt, and what was said to them
-
-
-@dataclass(frozen=True, slots=True)
-class WordsAsk:
-    """Ask of a model that answers in words."""
-
-    about: Exchange | str  # str: a prompt of the assistant's own, which is sent as it is
-    draw: int  # 63 bits: which sample, above temperature 0
-    recorded: bool  # it holds messages of people
-    redacted: bool  # no file may hold it
-
-
-@runtime_checkable
-class SpeakingLLM(Protocol):
-    """Model that answers users in words of its own, which a world of a domain `in_words` judges."""
-
-    def say(self, asks: Sequence[WordsAsk]) -> tuple[list[str], Completions]:
-        """Words in order, empty where nothing came, and the cost of each, `[n]`."""
-        ...
-
-
 # -------------------------------------------------------------------------------------------------- learning
 
 

@@ -183,9 +183,7 @@ class Served:
     compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
     said: "Unread | SkillsSaid"  # as the domain says: skills keep answers, or the world has read them
     recalled: I32  # [B, K] handles of all earlier answers in the prompt, -1: none; with one, it is `answer`
-    words: Sequence[
-        str
-    ] = ()  # [B] what users are told, in a domain `in_words`; empty where nothing came. Else (): none
+    words: Sequence[str] = ()  # [B] what users are told, in a domain `in_words`; empty where nothing came
 
 
 @dataclass(frozen=True, slots=True)

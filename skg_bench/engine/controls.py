@@ -22,7 +22,6 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.foreign import table_of
 from skg_bench.core.grid import I32
-from skg_bench.core.spoken import answer_words
 from skg_bench.core.types import FREE
 from skg_bench.core.world import FALLBACK
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
@@ -232,7 +231,7 @@ class _PassingOn(_Silent):
 
     def answer(self, query: Message, state: None) -> tuple[None, Reply]:
         messages = query.texts.read(query.text)
-        words = [answer_words(message, key) for message, key in zip(messages, query.event.tolist(), strict=True)]
+        words = [query.ask(row, message) for row, message in enumerate(messages)]
         _, reply = super().answer(query, state)
         return None, replace(reply, case=InWords(words, FREE, [[message] for message in messages]))
 

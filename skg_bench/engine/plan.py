@@ -8,7 +8,8 @@ from skg_bench.core.assistant import Stackable
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay_of
-from skg_bench.core.types import Embedder, SpeakingLLM
+from skg_bench.core.spoken import SpeakingLLM
+from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
 from skg_bench.engine.agreement_judge import JUDGE, AgreementJudge
 from skg_bench.engine.sharing_arms import check_instances

@@ -85,7 +85,7 @@ class CohortState:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was said to the users, `[B]` each."""
+    """Words that users were told, `[B]` each."""
 
     words: Sequence[str]  # empty where nothing came
     text: I32  # text ids of them; -1 where nothing came

@@ -1,5 +1,6 @@
 """The turn, in five steps: perceive, decide, answer, learn, record. There is no other loop."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,9 @@ from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import LearningCost, cost_of
 from skg_bench.core.record import replay_of
 from skg_bench.core.spending_checks import check_spent
+from skg_bench.core.spoken import answer_words
 from skg_bench.core.state import first
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import FREE, LLM, Prompts
 from skg_bench.core.world import (
     PROMPTED,
@@ -44,7 +47,7 @@ from skg_bench.engine.replies import (
 )
 from skg_bench.engine.scene import Answered, CohortState, Lesson, Scene, Turn, draws_of
 from skg_bench.engine.text_view import HeardSimilarity, HeardTexts
-from skg_bench.engine.worded import answer_in_words, own_asks
+from skg_bench.engine.worded import own_asks, worded_answer
 
 _FOREVER = np.iinfo(np.int64).max
 
@@ -66,7 +69,7 @@ def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter
     turn = perceive(scene, state, t, n_rows)
     reply = decide(scene, state, turn)
     cause, best = _cause(scene, state, turn), scene.assistant.best(turn.truth, state.memory)
-    outcome = (answer_in_words if scene.world.domain.in_words else answer)(scene, state, turn, reply)
+    outcome = (worded_answer if scene.world.domain.in_words else answer)(scene, state, turn, reply)
     if outcome.spoken is not None and _causes_known(scene):
         cause = np.where(outcome.spoken.worded, outcome.spoken.causes(turn.truth, outcome.response), cause)
     lesson = learn(scene, state, turn, outcome, log)
@@ -112,9 +115,15 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     message = Message(
         t, event.number, event.time, event.local, event.text, gap, key, scene.keys.users[:n_rows],
         HeardTexts(texts, heard, n_rows), HeardSimilarity(scene.similarity, heard),
-        truth if scene.assistant.sees_truth else None, scene.library, scene.world.domain, ask=asks,
+        truth if scene.assistant.sees_truth else None, scene.library, scene.world.domain,
+        ask=asks or _referring(texts, event.text, key),
     )  # fmt: skip
     return Turn(t, event, draws_of(scene.keys.world[:n_rows], event.number), message, truth, asks)
+
+
+def _referring(texts: Texts, text: I32, key: U64) -> Callable[[int, str], str]:
+    """A simulated model: its words are a reference, whatever the prompt is."""
+    return lambda row, _prompt: answer_words(texts.read(text[row : row + 1])[0], int(key[row]))
 
 
 # ------------------------------------------------------------------------------------------------------ decide
@@ -226,7 +235,7 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 
 
 def _words(scene: Scene, turn: Turn, outcome: Answered) -> list[str]:
-    """What was said to the users."""
+    """Words that users were told."""
     if outcome.said is not None:
         return list(outcome.said.words)
     return said_words(turn.message, scene.keys.arms, outcome.response.answer, outcome.reply)

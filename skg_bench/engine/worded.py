@@ -14,7 +14,8 @@ from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import naming
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.spending_checks import check_spent
-from skg_bench.core.types import FREE, Completions, Exchange, SpeakingLLM, WordsAsk
+from skg_bench.core.spoken import PromptParts, SpeakingLLM, WordsAsk
+from skg_bench.core.types import FREE, Completions
 from skg_bench.core.world import FALLBACK, PROMPTED, STORED, UNREAD, Ledger, Served, calls, ledger_of
 from skg_bench.engine.costs import as_served, total
 from skg_bench.engine.replies import check_reply, in_prompt, reply_parts
@@ -36,30 +37,30 @@ def own_asks(scene: Scene, state: CohortState, event: U64) -> OwnAsks | None:
     return OwnAsks(say)
 
 
-def answer_in_words(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
+def worded_answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
     """Serve the replies; returns what is said, what it costs and what comes of it."""
     parts = words, _, says, own_cost = reply_parts(reply)
     with naming(state.arm.assistant):
         check_reply(reply, parts, state.given, answers=True)
     ledger = ledger_of(state.users)
-    how, answer, own = _served(reply, words)
+    how, answer, mine = _served(reply, words)
     with naming(state.arm.llm):
-        said, cost = _Speech(scene, state, turn, ledger, reply, how, answer, says).of(own)
+        speech, cost = _Speech(scene, state, turn, ledger, reply, how, answer, says).made(mine)
         if words is not None:
             _add_own(cost, words, turn.asks)
         check_spent(cost, turn.rows)
     n = len(how)
     nobody, none = np.full(n, np.nan), np.full(n, -1, np.int32)
-    now = Served(how, answer, nobody, nobody, none, UNREAD, in_prompt(reply, answer), said.words)
+    now = Served(how, answer, nobody, nobody, none, UNREAD, in_prompt(reply, answer), speech.words)
     state.users, response = scene.world.respond(state.users, turn.event, now, turn.draws)
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
     minted = (calls(how) & (response.answer == turn.event.number)).nonzero()[0]
-    ledger.words[minted, turn.event.number[minted]] = said.text[minted]
+    ledger.words[minted, turn.event.number[minted]] = speech.text[minted]
     state.mint(turn.t, response.answer)
     response, reply, how, cost = as_served(reply, how, cost, response, state.arm.hit_latency_ms)
     cost = cost if own_cost is FREE else total(cost, own_cost)
-    return Answered(reply, None, how, cost, response, columns, said)
+    return Answered(reply, None, how, cost, response, columns, speech)
 
 
 def _served(reply: Reply, words: InWords | None) -> tuple[I32, I32, Sequence[str | None]]:
@@ -69,16 +70,16 @@ def _served(reply: Reply, words: InWords | None) -> tuple[I32, I32, Sequence[str
     n = len(reply.how)
     if words is None:
         return reply.how, reply.answer, [None] * n
-    own = np.array([text is not None for text in words.words], np.bool_)
-    asked = np.zeros(n, np.bool_)
-    asked[[row for row, prompts in enumerate(words.asked) if prompts]] = True
-    how = np.where(own, np.where(asked, FALLBACK, STORED), reply.how).astype(np.int32)
-    return how, np.where(own, -1, reply.answer).astype(np.int32), words.words
+    worded = np.array([text is not None for text in words.words], np.bool_)
+    calling = np.zeros(n, np.bool_)
+    calling[[row for row, prompts in enumerate(words.asked) if prompts]] = True
+    how = np.where(worded, np.where(calling, FALLBACK, STORED), reply.how).astype(np.int32)
+    return how, np.where(worded, -1, reply.answer).astype(np.int32), words.words
 
 
 @dataclass(frozen=True, slots=True)
 class _Speech:
-    """Everything by which it is decided what is said to the users of one turn, `[B]` each."""
+    """Parts by which it is decided what the users of one turn are told, `[B]` each."""
 
     scene: Scene
     state: CohortState
@@ -89,20 +90,20 @@ class _Speech:
     answer: I32
     says: U64 | None  # keys of what served skills say
 
-    def of(self, own: Sequence[str | None]) -> tuple[Said, Completions]:
-        """What is said, and what the model costs for it; `own` are words of the assistant's own."""
+    def made(self, mine: Sequence[str | None]) -> tuple[Said, Completions]:
+        """Words that are said, and the cost of the model; `mine` are words of the assistant's own."""
         n, texts = len(self.how), self.scene.texts
-        words, cost = ["" if mine is None else mine for mine in own], _nothing(n)
-        silent = np.array([mine is None for mine in own], np.bool_)
-        again, asked = (silent & (self.how == STORED)).nonzero()[0], (silent & calls(self.how)).nonzero()[0]
+        words, cost = ["" if each is None else each for each in mine], _nothing(n)
+        silent = np.array([each is None for each in mine], np.bool_)
+        again, calling = (silent & (self.how == STORED)).nonzero()[0], (silent & calls(self.how)).nonzero()[0]
         for row, before in zip(again.tolist(), self._given(again, self.answer[again]), strict=True):
             words[row] = before
-        if len(asked):
-            answers, spent = self._asked(asked)
-            _add(cost, asked, spent)
-            for row, mine in zip(asked.tolist(), answers, strict=True):
-                words[row] = mine
-        text, some = np.full(n, -1, np.int32), [row for row, mine in enumerate(words) if mine]
+        if len(calling):
+            answers, spent = self._asked(calling)
+            _add(cost, calling, spent)
+            for row, answer in zip(calling.tolist(), answers, strict=True):
+                words[row] = answer
+        text, some = np.full(n, -1, np.int32), [row for row, each in enumerate(words) if each]
         text[some] = texts.add([words[row] for row in some])
         return Said(words, text), cost
 
@@ -112,7 +113,7 @@ class _Speech:
         texts, draws = self.scene.texts, _draws(self.turn.message.event[rows]).tolist()
         messages, skills, earlier = texts.read(self.turn.event.text[rows]), self._skills(rows), self._earlier(rows)
         asks = [
-            WordsAsk(Exchange(message, skill, before), draw, texts.recorded, texts.redacts)
+            WordsAsk(PromptParts(message, skill, before), draw, texts.recorded, texts.redacts)
             for message, skill, before, draw in zip(messages, skills, earlier, draws, strict=True)
         ]
         places = {ask: place for place, ask in enumerate(dict.fromkeys(asks))}
@@ -132,7 +133,7 @@ class _Speech:
         return [tuple(each) for each in exchanges]
 
     def _skills(self, rows: I64) -> list[str]:
-        """What the skills in the prompts of users `rows` say; empty: there is none, or it says nothing."""
+        """Words of the skills in the prompts of users `rows`; empty: there is none, or it says nothing."""
         if self.says is None:
             return [""] * len(rows)
         keys = np.where(self.how[rows] == PROMPTED, self.says[rows], 0).astype(np.uint64)

@@ -10,14 +10,15 @@ from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.types import Completions, Exchange, WordsAsk
+from skg_bench.core.spoken import PromptParts, WordsAsk
+from skg_bench.core.types import Completions
 
-ROLE = "answer"
+ANSWER_ROLE = "answer"
 ANSWER_DATA = ("message", "skill", "earlier")
 
 
 @dataclass(frozen=True)
-class AnswersInWords:
+class InWordsLLM:
     """Asks `llm` with the prompt `answer.md`: the message, what the served skill says, and earlier answers with the
     messages that they answered. A prompt of an assistant's own is sent as it is.
 
@@ -48,21 +49,21 @@ class AnswersInWords:
 
     def _prompt(self, file: PromptFile, ask: WordsAsk) -> Prompt:
         match ask.about:
-            case Exchange() as exchange:
+            case PromptParts() as exchange:
                 return file.ask(
                     _data(exchange), ask.draw, self.answer_tokens, recorded=ask.recorded, redacted=ask.redacted
                 )
             case prompt:
-                return Prompt(ROLE, "", prompt, None, ask.draw, self.answer_tokens, ask.recorded, ask.redacted)
+                return Prompt(ANSWER_ROLE, "", prompt, None, ask.draw, self.answer_tokens, ask.recorded, ask.redacted)
 
     def _file(self) -> PromptFile:
-        file = load_prompt(ROLE, self.prompts, ANSWER_DATA)
+        file = load_prompt(ANSWER_ROLE, self.prompts, ANSWER_DATA)
         if file.schema is not None:
-            raise UsageError(f"llm.prompts={self.prompts}: {ROLE}.md has a schema; answers are any text: null")
+            raise UsageError(f"llm.prompts={self.prompts}: {ANSWER_ROLE}.md has a schema; answers are any text: null")
         return file
 
 
-def _data(exchange: Exchange) -> Mapping[str, Any]:
+def _data(exchange: PromptParts) -> Mapping[str, Any]:
     earlier = [{"user": message, "assistant": words} for message, words in exchange.earlier]
     return {"message": exchange.message, "skill": exchange.skill or None, "earlier": earlier}
 

@@ -70,7 +70,7 @@ REPLAYED_COLUMNS = (
 """What a log that is replayed says of its turns, the last columns of the turn log."""
 
 
-SAID = _field("said", _WORD, "what was said, in words; a hash if redacted; null: nothing came", nullable=True)
+WORDS_COLUMN = _field("said", _WORD, "what was said, in words; a hash if redacted; null: nothing came", nullable=True)
 """Column of runs in whose world answers are words, behind the message."""
 
 
@@ -82,7 +82,7 @@ def turns(top_k: int, outcome: Sequence[OutcomeField] = (), *, in_words: bool = 
     return _schema(
         _field("user_msg_id", pa.string(), "u<user>-t<turn>"),
         _field("message", _WORD, "text of the message"),
-        *([SAID] if in_words else []),
+        *([WORDS_COLUMN] if in_words else []),
         _field(
             "max_sim",
             pa.float32(),

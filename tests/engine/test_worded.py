@@ -14,7 +14,8 @@ from skg_bench.app.launch import prepare
 from skg_bench.asking.prompts import PROMPTS, load_prompt
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Completions, Exchange, WordsAsk
+from skg_bench.core.spoken import PromptParts, WordsAsk
+from skg_bench.core.types import Completions
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
 from skg_bench.runfolder import schema
@@ -196,7 +197,7 @@ def test_a_prompt_holds_no_code_that_this_user_did_not_tell_before(tmp_path: Pat
         by_message.setdefault(message, []).append(some)
     with_codes = 0
     for ask in model.asks:
-        assert isinstance(ask.about, Exchange)
+        assert isinstance(ask.about, PromptParts)
         inside = {code for pair in ask.about.earlier for words in pair for code in codes_in(words)}
         with_codes += bool(inside)
         assert any(inside <= some for some in by_message[ask.about.message])

@@ -23,9 +23,11 @@ All that an author writes is a class:
   its answer tells it nothing, also in a world of facts. `model.embed(text)` is a
   vector of the run's embedder, as a list of numbers: systems that look for what is
   near then differ in what they do with vectors, and not in their vectors.
-* What the words are is seen by the last reference in them (core/assistant.py: `Reply`): of the model's answer to this
-  message, of an earlier one of this user's, or without any (nobody can judge it). A reference to none of these is a
-  leak, and wrong, wherever it stands: in front of another one, or in a prompt.
+* In a world that judges words (`simulator=told`) the model answers the prompt itself, in any words and without a
+  reference, and the words that the user is given are judged by what they say.
+* Elsewhere, what the words are is seen by the last reference in them (core/assistant.py: `Reply`): of the model's
+  answer to this message, of an earlier one of this user's, or without any (nobody can judge it). A reference to none of
+  these is a leak, and wrong, wherever it stands: in front of another one, or in a prompt.
 * `feedback` is told what users say: `about` are the words that were answered, `kind` and `value` words such as
   `rating` and `ok`, `partial` or `miss`.
 * `save` and `load` are the memory as bytes: `load` is called on a new object. A run that was killed goes on from there;

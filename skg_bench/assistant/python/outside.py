@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from skg_bench.asking.loop import each_answer
-from skg_bench.assistant.python.contract import AskedModel, referring
+from skg_bench.assistant.python.contract import AskedModel
 from skg_bench.assistant.python.scrambled import GivenAnswers, scrambled
 from skg_bench.core.assistant import Experience, InWords, Message, Reply
 from skg_bench.core.calendar import FIRST_MONDAY
@@ -101,7 +101,7 @@ class Outside:
         if not state.who:
             state.who = query.who
         messages = query.texts.read(query.text)
-        models = [AskedModel(say, query.texts.embed) for say in _models(query, messages)]
+        models = [AskedModel(partial(query.ask, row), query.texts.embed) for row in range(n)]
         objects = [self._copy(state, row) for row in range(n)] if query.frozen else state.made
         words = self.words(objects, state.who, self._times(query), messages, models)
         if self._placebo:
@@ -272,13 +272,6 @@ class Outside:
                 return RowError(row, str(error), self._source.name)
             case _:
                 return RowError(row, f"it raised {_shown(error)}", f"{self._source.name}.{method}")
-
-
-def _models(query: Message, messages: Sequence[str]) -> list[Callable[[str], str]]:
-    """The arm's model for each message: what it says to a prompt."""
-    if (ask := query.ask) is not None:
-        return [partial(ask, row) for row in range(len(messages))]
-    return [referring(message, key) for message, key in zip(messages, query.event.tolist(), strict=True)]
 
 
 def _scrambled(

@@ -24,20 +24,20 @@ THINGS = (
     "serial number of my camera", "serial number of my boiler", "ticket number of my train",
     "ticket number of my opera",
 )  # fmt: skip
-CODES = 256  # of each thing
-TELLS = ("The {thing} is {code}.", "Note that the {thing} is {code}.", "By the way, {code} is the {thing}.")
-CHANGES = ("The {thing} is now {code}.", "There is a new {thing}: {code}.")
-ASKS = ("What is the {thing}?", "Can you tell me the {thing}?", "Do you remember the {thing}?")
+N_CODES = 256  # of each thing
+TELL_WORDINGS = ("The {thing} is {code}.", "Note that the {thing} is {code}.", "By the way, {code} is the {thing}.")
+CHANGE_WORDINGS = ("The {thing} is now {code}.", "There is a new {thing}: {code}.")
+ASK_WORDINGS = ("What is the {thing}?", "Can you tell me the {thing}?", "Do you remember the {thing}?")
 _LETTERS, _DIGITS = "abcdefghjkmnpqrstuvwxyz", "23456789"
 _CODE = re.compile(rf"(?<![\w-])[{_LETTERS}][{_DIGITS}][{_LETTERS}{_DIGITS}]{{2}}-[{_LETTERS}{_DIGITS}]{{4}}(?![\w-])")
-_STATEMENTS = len(TELLS) + len(CHANGES)
-_TEXTS = CODES * _STATEMENTS + len(ASKS)  # of each thing
+_STATEMENTS = len(TELL_WORDINGS) + len(CHANGE_WORDINGS)
+_TEXTS = N_CODES * _STATEMENTS + len(ASK_WORDINGS)  # of each thing
 
 
 @cache
 def codes() -> Sequence[str]:
     """All codes, those of the first thing first; no two are equal."""
-    return tuple(_code(f"{thing}/{number}") for thing in THINGS for number in range(CODES))
+    return tuple(_code(f"{thing}/{number}") for thing in THINGS for number in range(N_CODES))
 
 
 def _code(name: str) -> str:
@@ -64,17 +64,17 @@ def messages() -> Sequence[str]:
     """All messages: of each thing the statements of each code, then its questions."""
     texts, given = list[str](), codes()
     for place, thing in enumerate(THINGS):
-        for code in given[place * CODES : (place + 1) * CODES]:
-            texts += [wording.format(thing=thing, code=code) for wording in (*TELLS, *CHANGES)]
-        texts += [wording.format(thing=thing) for wording in ASKS]
+        for code in given[place * N_CODES : (place + 1) * N_CODES]:
+            texts += [wording.format(thing=thing, code=code) for wording in (*TELL_WORDINGS, *CHANGE_WORDINGS)]
+        texts += [wording.format(thing=thing) for wording in ASK_WORDINGS]
     return tuple(texts)
 
 
 def statement(thing: I32 | I64, code: I32 | I64, wording: I32 | I64) -> I32:
-    """Numbers of the messages that state codes; `wording` is one of TELLS, or behind them of CHANGES."""
-    return np.asarray(thing * _TEXTS + (code % CODES) * _STATEMENTS + wording, np.int32)
+    """Numbers of the messages that state codes; `wording` counts TELL_WORDINGS, and behind them CHANGE_WORDINGS."""
+    return np.asarray(thing * _TEXTS + (code % N_CODES) * _STATEMENTS + wording, np.int32)
 
 
 def question(thing: I32 | I64, wording: I32 | I64) -> I32:
     """Numbers of the messages that ask for things."""
-    return np.asarray(thing * _TEXTS + CODES * _STATEMENTS + wording, np.int32)
+    return np.asarray(thing * _TEXTS + N_CODES * _STATEMENTS + wording, np.int32)

@@ -1,4 +1,4 @@
-"""What users tell, change and ask for, as tables of events, and what is right at each."""
+"""Tellings, changes and questions of users as tables of events, and what is right at each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +11,15 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.world import Events, Truth
 from skg_bench.simulator.chance import clock
 from skg_bench.simulator.order import answerable
-from skg_bench.simulator.told.codes import ASKS, CHANGES, CODES, TELLS, THINGS, question, statement
+from skg_bench.simulator.told.codes import (
+    ASK_WORDINGS,
+    CHANGE_WORDINGS,
+    N_CODES,
+    TELL_WORDINGS,
+    THINGS,
+    question,
+    statement,
+)
 
 _FIRST, _AT, _NEVER, _SECOND, _CHANGED, _CHANGED_AT, _ORDER, _WORDING, _AGAIN = range(9)  # decisions about a thing
 _WHEN, _CLOCK, _WHICH, _HOW = range(20, 24)  # and about a question
@@ -20,7 +28,7 @@ _NEVER_COMES = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class Habits:
+class TellingHabits:
     """Shares and rates of users. Unit, meaning and source of each stand in `conf/simulator/told.yaml`."""
 
     things: int
@@ -31,7 +39,7 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is right at each event, by its number, `[B, W]` each."""
+    """Right answers to each event, by its number, `[B, W]` each."""
 
     thing: I32  # index into THINGS
     asks: Bool  # else it tells
@@ -41,10 +49,10 @@ class Wanted:
 
 def type_of(thing: I32, code: I32) -> I32:
     """Request types: a thing and its code; of code -1, of which nothing is known."""
-    return (thing * (CODES + 1) + np.where(code >= 0, code % CODES, CODES)).astype(np.int32)
+    return (thing * (N_CODES + 1) + np.where(code >= 0, code % N_CODES, N_CODES)).astype(np.int32)
 
 
-def stream(habits: Habits, keys: U64, users: I32, weeks: int) -> tuple[Events, Wanted]:
+def stream(habits: TellingHabits, keys: U64, users: I32, weeks: int) -> tuple[Events, Wanted]:
     """Events of users `[B]` in order of time, and what is right at each."""
     known = _known(habits, keys, weeks * 7 * DAY)
     return _ordered(users, [_tellings(keys, known), _changes(keys, known), _questions(habits, keys, weeks, known)])
@@ -76,41 +84,41 @@ class _Part:
     text: I32
 
 
-def _known(habits: Habits, keys: U64, horizon: int) -> _Known:
+def _known(habits: TellingHabits, keys: U64, horizon: int) -> _Known:
     every = np.arange(len(THINGS), dtype=np.int32)[None]
     thing = np.argsort(_draws(keys, every, _ORDER), axis=1, kind="stable")[:, : habits.things].astype(np.int32)
     u = [_draws(keys, thing, decision) for decision in range(_CHANGED_AT + 1)]
     told_at = (u[_AT] * (horizon // 2)).astype(np.int64)
-    told = u[_NEVER] >= habits.never_told
+    tells = u[_NEVER] >= habits.never_told
     changed_at = told_at + 1 + (u[_CHANGED_AT] * (horizon - told_at - 1)).astype(np.int64)
-    first = (u[_FIRST] * CODES).astype(np.int32)
-    second = (first + 1 + (u[_SECOND] * (CODES - 1)).astype(np.int32)) % CODES
-    changed = told & (u[_CHANGED] < habits.changes)
-    return _Known(thing, told, told_at, changed, changed_at, thing * CODES + first, thing * CODES + second)
+    first = (u[_FIRST] * N_CODES).astype(np.int32)
+    second = (first + 1 + (u[_SECOND] * (N_CODES - 1)).astype(np.int32)) % N_CODES
+    changed = tells & (u[_CHANGED] < habits.changes)
+    return _Known(thing, tells, told_at, changed, changed_at, thing * N_CODES + first, thing * N_CODES + second)
 
 
 def _tellings(keys: U64, known: _Known) -> _Part:
-    wording = (_draws(keys, known.thing, _WORDING) * len(TELLS)).astype(np.int32)
+    wording = (_draws(keys, known.thing, _WORDING) * len(TELL_WORDINGS)).astype(np.int32)
     text, none = statement(known.thing, known.first, wording), np.full(known.thing.shape, -1, np.int32)
     return _Part(known.told, known.told_at, known.thing, none >= 0, known.first, none, text)
 
 
 def _changes(keys: U64, known: _Known) -> _Part:
-    wording = len(TELLS) + (_draws(keys, known.thing, _AGAIN) * len(CHANGES)).astype(np.int32)
+    wording = len(TELL_WORDINGS) + (_draws(keys, known.thing, _AGAIN) * len(CHANGE_WORDINGS)).astype(np.int32)
     text, tells = statement(known.thing, known.second, wording), np.zeros(known.thing.shape, np.bool_)
     return _Part(known.changed, known.changed_at, known.thing, tells, known.second, known.first, text)
 
 
-def _questions(habits: Habits, keys: U64, weeks: int, known: _Known) -> _Part:
+def _questions(habits: TellingHabits, keys: U64, weeks: int, known: _Known) -> _Part:
     number = np.arange(habits.asks_per_week * weeks, dtype=np.int32)[None]
     day = (_draws(keys, number, _WHEN) * (7 * weeks)).astype(np.int64)
     time = day * DAY + np.minimum(clock(_draws(keys, number, _CLOCK)), DAY - 1)
     which = (habits.things * _draws(keys, number, _WHICH) ** 1.5).astype(np.int64)  # some are asked for more often
     mine = _Known(*(np.take_along_axis(getattr(known, f.name), which, axis=1) for f in fields(known)))
-    told, changed = mine.told & (mine.told_at < time), mine.changed & (mine.changed_at < time)
-    code = np.where(changed, mine.second, np.where(told, mine.first, -1)).astype(np.int32)
+    holds, changed = mine.told & (mine.told_at < time), mine.changed & (mine.changed_at < time)
+    code = np.where(changed, mine.second, np.where(holds, mine.first, -1)).astype(np.int32)
     before = np.where(changed, mine.first, -1).astype(np.int32)
-    text = question(mine.thing, (_draws(keys, number, _HOW) * len(ASKS)).astype(np.int32))
+    text = question(mine.thing, (_draws(keys, number, _HOW) * len(ASK_WORDINGS)).astype(np.int32))
     return _Part(np.ones(time.shape, np.bool_), time, mine.thing, np.ones(time.shape, np.bool_), code, before, text)
 
 
@@ -127,7 +135,7 @@ def _ordered(users: I32, parts: Sequence[_Part]) -> tuple[Events, Wanted]:
 
     time, thing, code = column(time, _NEVER_COMES), column(all_.thing, -1), column(all_.code, -1)
     type_ = np.where(here, type_of(thing, code), -1).astype(np.int32)
-    ttl = np.full(len(THINGS) * (CODES + 1), _FOR_EVER, np.int64)
+    ttl = np.full(len(THINGS) * (N_CODES + 1), _FOR_EVER, np.int64)
     truth = Truth(type_, thing, answerable(type_, np.where(here, time, 0), ttl), np.zeros(type_.shape, np.bool_))
     number = np.where(here, np.arange(order.shape[1], dtype=np.int32), np.int32(0))
     events = Events(users, n, number, time, column(all_.text, 0), truth)

@@ -33,21 +33,9 @@ from skg_bench.core.world import (
     Supposing,
     calls,
 )
-from skg_bench.simulator.told.codes import CODES, THINGS, codes, codes_in, messages
-from skg_bench.simulator.told.outcome import (
-    ANOTHER_THING,
-    ANOTHER_USER,
-    CURRENT,
-    INVENTED,
-    NOT_TOLD,
-    NOTHING,
-    OUTDATED,
-    SEVERAL,
-    TOLD,
-    TOLD_CODES,
-    ToldOutcome,
-)
-from skg_bench.simulator.told.stream import Habits, Wanted, stream
+from skg_bench.simulator.told.codes import N_CODES, THINGS, codes, codes_in, messages
+from skg_bench.simulator.told.outcome import TOLD_CODES, CodeNeed, StatedCode, ToldOutcome
+from skg_bench.simulator.told.stream import TellingHabits, Wanted, stream
 
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
 
@@ -99,7 +87,10 @@ class Told:
         return tuple(
             name
             for place, thing in enumerate(THINGS)
-            for name in (*(f"{thing}|{code}" for code in given[place * CODES : (place + 1) * CODES]), f"{thing}|")
+            for name in (
+                *(f"{thing}|{code}" for code in given[place * N_CODES : (place + 1) * N_CODES]),
+                f"{thing}|",
+            )
         )
 
     @cached_property
@@ -115,8 +106,8 @@ class Told:
     # ----------------------------------------------------------------------------------------------- events
 
     @cached_property
-    def _habits(self) -> Habits:
-        return Habits(**{f.name: getattr(self, f.name) for f in fields(Habits)})
+    def _habits(self) -> TellingHabits:
+        return TellingHabits(**{f.name: getattr(self, f.name) for f in fields(TellingHabits)})
 
     def count(self, seed: int, users: I32, weeks: int) -> I32:
         """How many events these users have."""
@@ -138,7 +129,7 @@ class Told:
         where they are about the same thing. What users are told is judged by its words, in `respond`.
         """
         type_, theirs = event.type[row], state.ledger.type[row, answer]
-        about = (answer >= 0) & (type_ >= 0) & (type_ // (CODES + 1) == theirs // (CODES + 1))
+        about = (answer >= 0) & (type_ >= 0) & (type_ // (N_CODES + 1) == theirs // (N_CODES + 1))
         if supposing in ("as given", "run"):
             about &= state.ledger.right[row, answer]
         quality: I32 = np.where(about, np.where(type_ == theirs, RIGHT, NEAR), WRONG).astype(np.int32)
@@ -153,14 +144,14 @@ class Told:
         states = np.full(len(rows), -1, np.int32)
         for row in asks.nonzero()[0].tolist():
             states[row] = stated(served.words[row], int(code[row]), int(before[row]), wanted.code[row])
-        right = np.where(asks, states == np.where(code >= 0, CURRENT, NOTHING), True)
+        right = np.where(asks, states == np.where(code >= 0, StatedCode.RIGHT, StatedCode.NOTHING), True)
         answered = np.array([bool(words) for words in served.words], np.bool_)
         quality = np.where(right & answered, RIGHT, WRONG).astype(np.int32)
         called = calls(served.how)
         given = np.where(called, event.number, served.answer).astype(np.int32)
         state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
         rating = np.where(asks & (draws.rated < self.rated), np.where(quality == RIGHT, _OK, _MISS), -1)
-        need = np.where(asks, np.where(code >= 0, TOLD, NOT_TOLD), -1).astype(np.int32)
+        need = np.where(asks, np.where(code >= 0, CodeNeed.TOLD, CodeNeed.NOT_TOLD), -1).astype(np.int32)
         outcome = ToldOutcome(need, states, changed)
         return state, Response(quality, given, feedback_rows(RATING, rating), outcome=outcome)
 
@@ -176,20 +167,20 @@ class Told:
         return state
 
 
-def stated(words: str, code: int, before: int, mine: I32) -> int:
-    """Index into STATES of what words state. `code` holds (-1: none was told), `before` held (-1: none did); `mine` are
+def stated(words: str, code: int, before: int, mine: I32) -> StatedCode:
+    """Kind of code that words state. `code` holds (-1: none was told), `before` held (-1: none did); `mine` are
     codes of the user's things at all events.
     """
     inside = codes_in(words)
     if not inside:
-        return NOTHING
+        return StatedCode.NOTHING
     if len(inside) > 1:
-        return SEVERAL
-    (said,) = inside
-    if said < 0:
-        return INVENTED
-    if said == code:
-        return CURRENT
-    if said == before:
-        return OUTDATED
-    return ANOTHER_THING if said in mine else ANOTHER_USER
+        return StatedCode.SEVERAL
+    (number,) = inside
+    if number < 0:
+        return StatedCode.INVENTED
+    if number == code:
+        return StatedCode.RIGHT
+    if number == before:
+        return StatedCode.OUTDATED
+    return StatedCode.ANOTHER_THING if number in mine else StatedCode.ANOTHER_USER

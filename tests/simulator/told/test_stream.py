@@ -5,11 +5,11 @@ import pytest
 
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
-from skg_bench.simulator.told.codes import CODES, THINGS, codes_in, messages
-from skg_bench.simulator.told.stream import Habits, stream
+from skg_bench.simulator.told.codes import N_CODES, THINGS, codes_in, messages
+from skg_bench.simulator.told.stream import TellingHabits, stream
 from skg_bench.simulator.told.world import Told
 
-HABITS = Habits(things=12, asks_per_week=5, never_told=0.15, changes=0.35)
+HABITS = TellingHabits(things=12, asks_per_week=5, never_told=0.15, changes=0.35)
 USERS = np.arange(40, dtype=np.int32)
 WEEKS = 10
 
@@ -35,7 +35,7 @@ def test_what_is_right_is_what_the_messages_said_before() -> None:
             else:
                 held.setdefault(thing, []).extend(codes_in(text))
                 assert wanted.code[user, turn] == held[thing][-1]
-        assert all(code // CODES == thing for thing, each in held.items() for code in each)
+        assert all(code // N_CODES == thing for thing, each in held.items() for code in each)
     assert asked == len(USERS) * WEEKS * HABITS.asks_per_week
     assert 0.4 < told / asked < 0.8  # 85 % of things are told, half a run late at most
     assert 0.1 < changed / told < 0.35

@@ -1,0 +1,147 @@
+"""Checks of words against a reference: equal, held, or by a function of one's own."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from pkgutil import resolve_name
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.world import RIGHT, UNKNOWN, WRONG
+
+Check = Callable[[str, str, str], object]  # message, reference, words: True, False, or None: not known
+_BUILT_IN = ("exact", "marker")
+_TOKEN = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?|\w+")
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS)
+_DATE = re.compile(
+    rf"(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)|"
+    rf"(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\.? (?P<n2>{_MONTH})\.?,? (?P<y2>\d{{4}})|"
+    rf"(?P<n3>{_MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y3>\d{{4}})"
+)
+_TWICE = 100  # first questions to a function that are put twice
+
+
+def check_of(name: str) -> "WordCheck":
+    """The check that `simulator.check` names.
+
+    Raises UsageError for one that is not there.
+    """
+    if name in _BUILT_IN:
+        return WordCheck(name, _equal if name == "exact" else _held)
+    try:
+        function = resolve_name(name)
+    except Exception as error:  # whatever its module raises
+        raise UsageError(
+            f"simulator.check={name!r} cannot be imported: {type(error).__qualname__}: {error}; valid are exact, "
+            "marker, and a function that Python finds, such as mine.check.right"
+        ) from error
+    if not callable(function):
+        raise UsageError(f"simulator.check={name!r} is a {type(function).__qualname__}; valid is a function")
+    return WordCheck(name, function)
+
+
+class WordCheck:
+    """A check, with what it said before: one that differs from itself is refused."""
+
+    def __init__(self, name: str, function: Check) -> None:
+        self._name, self._function = name, function
+        self._said: dict[tuple[str, str, str], int] = {}
+
+    def grade(self, message: str, reference: str, words: str) -> int:
+        """RIGHT, WRONG or UNKNOWN (core/world.py). Words that did not come are WRONG.
+
+        Raises UsageError for a function that raises, gives something else, or another thing the second time.
+        """
+        if not words.strip():
+            return WRONG
+        question = message, reference, words
+        if question not in self._said:
+            grade = self._grade(*question)
+            if len(self._said) < _TWICE and (again := self._grade(*question)) != grade:
+                raise UsageError(
+                    f"{self._where(*question)} gave {_WORDS[grade]}, and then {_WORDS[again]}; it must not draw"
+                )
+            self._said[question] = grade
+        return self._said[question]
+
+    def _grade(self, message: str, reference: str, words: str) -> int:
+        try:
+            given = self._function(message, reference, words)
+        except Exception as error:
+            raise UsageError(
+                f"{self._where(message, reference, words)} raised {type(error).__qualname__}: {error}"
+            ) from error
+        if given is None:
+            return UNKNOWN
+        if given is True or given is False:
+            return RIGHT if given else WRONG
+        raise UsageError(
+            f"{self._where(message, reference, words)} gave {given!r}; valid are True, False, and None: not known"
+        )
+
+    def _where(self, message: str, reference: str, words: str) -> str:
+        shown = ", ".join(repr(each if len(each) <= 60 else f"{each[:57]}...") for each in (message, reference, words))
+        return f"simulator.check={self._name} on {shown}"
+
+
+_WORDS = {RIGHT: "True", WRONG: "False", UNKNOWN: "None"}
+
+
+def holds(words: str, reference: str) -> bool:
+    """Are the words of a reference in others, in order and side by side?"""
+    inside, wanted = _tokens(words), _tokens(reference)
+    n = len(wanted)
+    return n > 0 and any(inside[at : at + n] == wanted for at in range(len(inside) - n + 1))
+
+
+def _held(_message: str, reference: str, words: str) -> bool:
+    return holds(words, reference)
+
+
+def _equal(_message: str, reference: str, words: str) -> bool:
+    return _tokens(words) == _tokens(reference)
+
+
+@lru_cache(maxsize=2**16)
+def _tokens(text: str) -> Sequence[str]:
+    """Words and numbers: case, space, punctuation and the ways to write a number or a date do not count."""
+    plain = _DATE.sub(_day, text.lower())
+    return tuple(_number(token) if token.lstrip("+-")[0].isdigit() else token for token in _TOKEN.findall(plain))
+
+
+def _day(match: re.Match[str]) -> str:
+    """A date as one word."""
+    parts = match.groupdict()
+    year, day = (
+        next(filter(None, (parts[f"{name}{way}"] for way in ways))) for name, ways in (("y", _WAYS), ("d", _WAYS))
+    )
+    named = parts["n2"] or parts["n3"]
+    month = int(parts["m"]) if named is None else [name[:3] for name in _MONTHS].index(named[:3]) + 1
+    try:
+        return f" day{datetime(int(year), month, int(day), tzinfo=UTC):%Y%m%d} "
+    except ValueError:  # no such day
+        return match[0]
+
+
+_WAYS = ("", "2", "3")
+
+
+def _number(token: str) -> str:
+    value = token.replace(",", "").lstrip("+")
+    if "." in value:
+        value = value.rstrip("0").rstrip(".")
+    return value if value.lstrip("-").startswith("0.") else value.lstrip("0") or "0"

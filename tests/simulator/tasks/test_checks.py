@@ -1,0 +1,88 @@
+"""Checks of words against references."""
+
+from itertools import count
+
+import pytest
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.world import RIGHT, UNKNOWN, WRONG
+from skg_bench.simulator.tasks import checks
+from skg_bench.simulator.tasks.checks import check_of
+
+_CALLS = count()
+
+
+def known(message: str, reference: str, words: str) -> bool | None:
+    return None if "perhaps" in words else reference in words
+
+
+def raises(message: str, reference: str, words: str) -> bool:
+    return bool(1 / 0)
+
+
+def a_share(message: str, reference: str, words: str) -> float:
+    return 0.7
+
+
+def draws(message: str, reference: str, words: str) -> bool:
+    return next(_CALLS) % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("reference", "words", "exact", "marker"),
+    [
+        ("Bergen", "bergen.", True, True),
+        ("Bergen", "She lives in Bergen.", False, True),
+        ("Bergen", "She lives in Bergenfield.", False, False),
+        ("New York", "new   york!", True, True),
+        ("New York", "York, the new one", False, False),
+        ("1234.5", "1,234.50", True, True),
+        ("51", "The sum is 51", False, True),
+        ("51", "510", False, False),
+        ("-3", "-3.0", True, True),
+        ("-3", "3", False, False),
+        ("0.5", "0.50", True, True),
+        ("007", "7", True, True),
+        ("2026-03-05", "5 March 2026", True, True),
+        ("2026-03-05", "March 5th, 2026", True, True),
+        ("2026-03-05", "It was on 5 Mar 2026, I think", False, True),
+        ("2026-03-05", "2026-05-03", False, False),
+        ("2026-02-30", "30 February 2026", False, False),
+        ("Zoë's café", "zoë s CAFÉ", True, True),
+        ("yes", "", False, False),
+        ("yes", "   ", False, False),
+    ],
+)
+def test_words_are_equal_or_hold_the_reference(reference: str, words: str, exact: bool, marker: bool) -> None:
+    assert check_of("exact").grade("?", reference, words) == (RIGHT if exact else WRONG)
+    assert check_of("marker").grade("?", reference, words) == (RIGHT if marker else WRONG)
+
+
+def test_a_function_of_ones_own_may_say_that_it_does_not_know() -> None:
+    mine = check_of(f"{__name__}.known")
+    assert [mine.grade("?", "a", words) for words in ("a", "b", "perhaps", "")] == [RIGHT, WRONG, UNKNOWN, WRONG]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("raises", "simulator.check=.*raises on '\\?', 'a', 'b' raised ZeroDivisionError: division by zero"),
+        (
+            "a_share",
+            "a_share on '\\?', 'a', 'b' gave 0.7; valid are True, False, and None: not known",
+        ),
+        (
+            "draws",
+            "draws on '\\?', 'a', 'b' gave (True|False), and then (True|False); it must not draw",
+        ),
+    ],
+)
+def test_a_function_that_is_no_check_is_named_with_what_it_was_asked(name: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        check_of(f"{__name__}.{name}").grade("?", "a", "b")
+
+
+@pytest.mark.parametrize("name", ["exactly", "mine.nowhere.right", f"{checks.__name__}._TWICE"])
+def test_a_check_that_is_none_says_what_is_valid(name: str) -> None:
+    with pytest.raises(UsageError, match="valid (are exact, marker|is a function)"):
+        check_of(name)
