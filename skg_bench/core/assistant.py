@@ -20,6 +20,7 @@ from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.sharing import Shares
+from skg_bench.core.spoken import unasked
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import FREE, Completions, Similarity, WrittenTexts
 from skg_bench.core.world import Reaction, Supposing, World
@@ -62,11 +63,6 @@ class Library:
 
     texts: Texts
     similarity: Similarity
-
-
-def unasked(_row: int, _prompt: str) -> str:
-    """Raises ValueError: no model comes with this message."""
-    raise ValueError("this message has no model that could be asked")
 
 
 @dataclass(frozen=True, slots=True)

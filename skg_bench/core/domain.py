@@ -85,6 +85,7 @@ class Domain:
     would have been worth; empty: skills keep answers. `telling` names a file of the world's package,
     as `package:file.toml`, with the words of the domain (runfolder/telling.py); empty: those of every world.
     `in_words`: answers are words, which the world judges; models and assistants say them (engine/worded.py).
+    `recorded`: people wrote the messages.
 
     Raises UsageError for names that are taken, and for a metric of a field or of levels that there are not.
     """
@@ -96,6 +97,7 @@ class Domain:
     book: str = ""
     telling: str = ""
     in_words: bool = False
+    recorded: bool = False
 
     def __post_init__(self) -> None:
         by_name = {each.name: each for each in self.outcome}

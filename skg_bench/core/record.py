@@ -11,7 +11,7 @@ from skg_bench.core.domain import Domain
 from skg_bench.core.grid import I32
 from skg_bench.core.world import World
 
-LOGS_DOMAIN = Domain("logs")
+LOGS_DOMAIN = Domain("logs", recorded=True)
 """Domain of worlds that replay a log: they have a `record`, and more (Replay)."""
 
 

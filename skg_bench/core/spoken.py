@@ -49,3 +49,8 @@ class SpeakingLLM(Protocol):
     def say(self, asks: Sequence[WordsAsk]) -> tuple[list[str], Completions]:
         """Words in order, empty where nothing came, and the cost of each, `[n]`."""
         ...
+
+
+def unasked(_row: int, _prompt: str) -> str:
+    """Raises ValueError: no model comes with this message."""
+    raise ValueError("this message has no model that could be asked")

@@ -14,7 +14,7 @@ from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import key, unsalted, word
 from skg_bench.core.grid import I32, I64
-from skg_bench.core.record import HasRecord, replay_of
+from skg_bench.core.record import replay_of
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import ReadingWorld, World, brought, ledger_of, timetable
@@ -59,7 +59,7 @@ class Setting:
         """Texts of the world, and all that is written in this process."""
         log = replay_of(self.world)
         shows = log.show if log is not None and log.record.redacted else None
-        return Texts(self.world.messages, self.world.names, self.embedding, shows, isinstance(self.world, HasRecord))
+        return Texts(self.world.messages, self.world.names, self.embedding, shows, self.world.domain.recorded)
 
     @cached_property
     def reading(self) -> Reading | None:

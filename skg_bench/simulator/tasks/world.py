@@ -18,7 +18,7 @@ from skg_bench.simulator.logs.recorded import Readers, Recorded
 from skg_bench.simulator.order import answerable
 from skg_bench.simulator.tasks.checks import WordCheck, check_of, holds
 
-TASKS = Domain("tasks", telling="skg_bench.simulator.tasks:telling.toml", in_words=True)
+TASKS = Domain("tasks", telling="skg_bench.simulator.tasks:telling.toml", in_words=True, recorded=True)
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
 _FOR_EVER = 2**40  # seconds for which an answer holds
 

@@ -84,5 +84,5 @@ def test_a_function_that_is_no_check_is_named_with_what_it_was_asked(name: str, 
 
 @pytest.mark.parametrize("name", ["exactly", "mine.nowhere.right", f"{checks.__name__}._TWICE"])
 def test_a_check_that_is_none_says_what_is_valid(name: str) -> None:
-    with pytest.raises(UsageError, match="valid (are exact, marker|is a function)"):
+    with pytest.raises(UsageError, match=r"valid (are exact, marker|is a function)"):
         check_of(name)
