@@ -3,7 +3,7 @@
 import fcntl
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,15 @@ def _drawn_once() -> None:
         return known[key][:, :width]
 
     pigeonhole._counts = counts
+
+
+@pytest.fixture
+def bare() -> Iterator[None]:
+    """Runs of this process end without tables and page, which the test does not look at."""
+    from tests.runs import logs_alone
+
+    with logs_alone():
+        yield
 
 
 @pytest.fixture(scope="session")
