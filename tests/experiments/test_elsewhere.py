@@ -8,9 +8,12 @@ import pytest
 
 from experiments.elsewhere.analysis import MISLED, PROMPTS, analyse, beyond
 from skg_bench.analysis import summary
+from skg_bench.app import outside_sources
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Report, Table
+from skg_bench.app.launch import prepare
+from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
@@ -68,3 +71,16 @@ def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
                       f"out={tmp_path / 'run'}"])  # fmt: skip
     with pytest.raises(UsageError, match="has none of the arms of elsewhere"):
         analyse([other])
+
+
+def test_a_package_of_many_arms_is_asked_for_its_version_and_commit_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def state(package: Package) -> dict[str, str | None]:
+        asked.append(package.name)
+        return {"version": "1"}
+
+    monkeypatch.setattr(outside_sources, "package_state", state)
+    plan = prepare(compose(["experiment=elsewhere"])).plan
+    assert outside_sources.outside_packages(plan.arms) == {"experiments": {"version": "1"}}
+    assert asked == ["experiments"]
