@@ -1,9 +1,10 @@
 """What all tests share: their order, and the way to datasets of others."""
 
 import fcntl
+import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,15 @@ def _drawn_once() -> None:
     pigeonhole._counts = counts
 
 
+@pytest.fixture
+def bare() -> Iterator[None]:
+    """Runs of this process end without tables and page, which the test does not look at."""
+    from tests.runs import logs_alone
+
+    with logs_alone():
+        yield
+
+
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
     """`once(name, make)`: a folder that `make(folder)` fills once for all test processes of a session; others wait for
@@ -79,6 +89,19 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
         return made
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def refused(once: Callable[[str, Callable[[Path], object]], Path]) -> dict[str, str]:
+    """Reasons by experiment not to count its findings. What these were made of is composed once, which takes 10 s."""
+    from skg_bench.app.claim_inputs import refusals
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "refused.json").write_text(json.dumps(refusals(ROOT / "reports" / "claims")), "utf-8")
+
+    reasons: dict[str, str] = json.loads((once("refused", make) / "refused.json").read_text("utf-8"))
+    return reasons
 
 
 @pytest.fixture(scope="session")

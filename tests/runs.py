@@ -1,8 +1,10 @@
 """Run folders that tests write or change, as whole as those that a run leaves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,15 @@ from skg_bench.core.domain import Domain
 from skg_bench.runfolder import manifest, shards
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
+
+
+@contextmanager
+def logs_alone() -> Iterator[None]:
+    """Runs of this process end without tables and page, which take more time than all else of a small run."""
+    from skg_bench.app import launch
+
+    with patch.object(launch, "write_outputs", lambda out, *_: Run(out)):
+        yield
 
 
 def save(folder: Path, content: Mapping[str, Any]) -> None:

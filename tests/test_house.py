@@ -1,11 +1,13 @@
 """The house: what stands at the top, what a wheel carries, what is pinned."""
 
+import ast
 import os
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.comparison.claims import claims
+from tests.imports import trees
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -67,6 +70,27 @@ def test_the_base_install_stays_light() -> None:
     assert base == {
         "hydra-core", "jinja2", "numpy", "pandas", "pyarrow", "pyyaml", "rich", "scipy", "typer",
     }  # fmt: skip
+
+
+def test_the_package_imports_nothing_that_only_its_developers_have() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    needs = {*PROJECT["project"]["dependencies"], *(r for extra in extras if extra != "dev" for r in extras[extra])}
+    only_developers = {name_of(r) for r in extras["dev"]} - {name_of(r) for r in needs}
+    providers = packages_distributions()
+    imported = {
+        (module, name.partition(".")[0])
+        for module, tree in trees().items()
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert {"skg_bench.analysis.statistics.inference", "scipy"} in [set(pair) for pair in imported]
+    assert [pair for pair in imported if {name_of(d) for d in providers.get(pair[1], [])} & only_developers] == []
 
 
 def test_version_and_changelog_agree() -> None:

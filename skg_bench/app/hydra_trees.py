@@ -30,8 +30,9 @@ class HydraTrees:
     def __init__(self) -> None:
         self._trees: dict[tuple[str, ...], DictConfig] = {}
 
-    def tree(self, choices: tuple[str, ...]) -> DictConfig:
-        """The tree of these choices, interpolations as they are.
+    def tree(self, choices: tuple[str, ...], root: str | None = "config") -> DictConfig:
+        """The tree of these choices, interpolations as they are. `root`: the file that they are chosen for; None: what
+        is chosen, alone, in half of the time.
 
         Raises UsageError for one that does not compose, or that asks a resolver.
         """
@@ -42,7 +43,7 @@ class HydraTrees:
                 plainly_composed(" ".join(choices)),
                 initialize_config_dir(str(packages()[0].conf), version_base="1.3"),
             ):
-                tree = hydra_compose("config", overrides=[*choices, *_search_path()])
+                tree = hydra_compose(root, overrides=[*choices, *_search_path()])
             for key, node in raw_tree(tree).items():
                 check_interpolations(key, node)
             self._trees[choices] = tree
@@ -56,7 +57,7 @@ class HydraTrees:
         beside = {f"+{group}@{_OPTIONS}.{group}.{option}={option}" for group, option in choices}
         if not beside:
             return OmegaConf.create({})
-        nodes: DictConfig = self.tree(tuple(sorted(beside)))[_OPTIONS]
+        nodes: DictConfig = self.tree(tuple(sorted(beside)), root=None)[_OPTIONS]
         return nodes
 
     def options(self, group: str, names: Sequence[str]) -> list[Config]:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
 
-from statsmodels.stats.proportion import proportion_confint
-
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.allocation import next_turns
 from skg_bench.analysis.labels.label_shares import LabelShare
@@ -23,6 +21,7 @@ from skg_bench.analysis.labels.labelled_run import (
 from skg_bench.analysis.labels.price_decision import PriceDecision, decision_words
 from skg_bench.analysis.labels.rater_labels import LABELS_FILE, label_word, labels_text, merged, read_sheet
 from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
+from skg_bench.analysis.statistics.binomial import exact_share
 from skg_bench.app import table_blocks
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError, nearest
@@ -201,7 +200,7 @@ def _of(some: int, all_: int) -> str:
     """Count of a count, with the exact interval of its share (Clopper and Pearson 1934)."""
     if not all_:
         return "0 of 0"
-    low, high = proportion_confint(some, all_, method="beta")
+    low, high = exact_share(some, all_)
     return f"{some:,} of {all_:,} ({interval(low, high, 'share')})"
 
 

@@ -8,9 +8,10 @@ import pytest
 
 import skg_bench
 from skg_bench.app import gate, launch
-from skg_bench.runfolder.run import Run
-from tests.app.gate_runs import PANEL, changed
+from skg_bench.app.run_identity import provenance
+from tests.app.gate_runs import PANEL
 from tests.app.test_cli import call
+from tests.runs import logs_alone
 
 TINY = ("workers=1", "users=4", "weeks=2", "arms={skg: [policy.threshold=0.3], never: [policy=never]}")
 
@@ -34,21 +35,15 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _logs_alone(out: Path, *_stages: object) -> Run:
-    """No tables and no page, which take more time than all else of a small run."""
-    return Run(out)
-
-
 @pytest.fixture(scope="session")
 def play(once: Callable[..., Path]) -> Callable[..., Path]:
     """The logs of a run of the panel with these overrides, made once, as if from a clean tree."""
 
     def run(*overrides: str) -> Path:
         def make(out: Path) -> None:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(launch, "write_outputs", _logs_alone)
+            with logs_alone(), pytest.MonkeyPatch.context() as patch:
+                patch.setattr(launch, "provenance", lambda: {**provenance(), "dirty": None})
                 skg_bench.run([*PANEL, *overrides, f"out={out}"])
-            changed(out, dirty=None)
 
         return once(f"panel-{sha256(' '.join(overrides).encode()).hexdigest()[:16]}", make)
 

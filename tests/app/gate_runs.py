@@ -14,9 +14,17 @@ ANCHORS = (
 )
 # SKG's own loop, which is not ahead of `never`
 LOOP = ("serving=stored", "router=maxsim", "curator=skg", f"arms={{skg: [], {ANCHORS}}}")
-# What the project gates itself by, and an arm that gives up: side by side, as the anchors of both take the time.
-OWN_ARMS = f"arms={{gated: [policy.threshold=0.6], quitting: [policy=never,curator=none], {ANCHORS}}}"
-OWN = ("profile=gate", "users=100", "weeks=26", "serving=prompted", "router=recipe", "curator=everything", OWN_ARMS)
+# What the project gates itself by, as it is, a bit stricter, and giving up: side by side, as the anchors take the time.
+OWN_ARMS = f"arms={{before: [], gated: [policy.threshold=0.6], quitting: [policy=never,curator=none], {ANCHORS}}}"
+OWN = (
+    "profile=gate",
+    "users=100",
+    "serving=prompted",
+    "router=recipe",
+    "curator=everything",
+    "reference=never",
+    OWN_ARMS,
+)
 PANEL = ("experiment=gate", "users=40", "weeks=2", *LOOP)
 
 

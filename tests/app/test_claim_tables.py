@@ -13,9 +13,15 @@ from typer.testing import CliRunner
 from skg_bench.analysis.comparison.assay import Assay, Measured
 from skg_bench.analysis.comparison.claims import HELD, Line, claims
 from skg_bench.analysis.comparison.findings import Evidence, Finding
+from skg_bench.app import claim_tables
 from skg_bench.app.claim_tables import claim_details, claim_rows
 from skg_bench.app.cli import app
 from skg_bench.core.package import DATA
+
+
+@pytest.fixture(autouse=True)
+def _refused(refused: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claim_tables, "refusals", lambda folder: refused)
 
 
 def said(*words: str) -> str:

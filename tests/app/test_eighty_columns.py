@@ -7,7 +7,7 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis import summary
-from skg_bench.app import gate
+from skg_bench.app import claim_tables, gate
 from skg_bench.runfolder.run import Run
 from tests.app.gate_runs import changed
 from tests.app.test_cli import call
@@ -57,9 +57,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_no_cell_is_cut_and_no_word_of_a_table_is_broken(
-    words: str, made: dict[str, str], elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+    words: str, made: dict[str, str], refused: dict[str, str], elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate, "uncommitted", list)
+    monkeypatch.setattr(claim_tables, "refusals", lambda folder: refused)
     given = [re.sub("RUN|OTHER|BASELINE", lambda match: made[match[0]], word) for word in words.split()]
     if {"-m", "--update"} & set(given):  # what is printed later is then the same each time
         call(*given)

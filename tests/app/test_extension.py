@@ -59,7 +59,7 @@ def test_the_pages_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
 
 def test_the_pages_assistant_answers_beside_the_others(mine: Path) -> None:
     arms = "arms={skg: [], echo: [assistant=echo], never: [policy=never]}"
-    run = skg_bench.run(["users=6", "weeks=26", "policy.threshold=0.4", arms])
+    run = skg_bench.run(["users=6", "weeks=4", "policy.threshold=0.4", arms])
     turns = run.turns("echo", ["message", "user", "serving", "matched_skill"]).to_pandas()
     stored = turns["serving"] == "stored"
     assert stored.any()

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from skg_bench.analysis.gate.outputs import GateOutcome
 from skg_bench.analysis.gate.verdict_turns import explain
 from skg_bench.app import gate, run_identity
 from skg_bench.app.counterexample import cases
@@ -106,23 +107,44 @@ def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
     assert out.count("::error title=") == int(str(suite.get("failures")))
 
 
-def test_the_projects_own_panel_is_not_passed_by_giving_up(play: Callable[..., Path], tmp_path: Path) -> None:
-    """At the size at which the project gates itself, against the committed baseline. An arm that captures all the same
-    decides the same turns, which takes a minute more.
-    """
-    content, renamed = json.loads(BASELINE.read_text("utf-8")), tmp_path / "baseline.json"
-    content["made"]["compositions"] = {"quitting": content["made"]["compositions"][content["arm"]]}
-    renamed.write_text(json.dumps({**content, "arm": "quitting"}), "utf-8")
-    outcome = gate.gate(play(*OWN), renamed)
+SIZES = pytest.mark.parametrize("weeks", [4, pytest.param(26, marks=pytest.mark.soak)])
+"""Weeks of what the project gates itself by. The soak plays them all, against the committed baseline: the learner is
+ahead of `never` only then.
+"""
+
+
+def held_against_own(run: Path, arm: str, weeks: int, folder: Path) -> GateOutcome:
+    """An arm of a run of OWN against what the project gates itself by."""
+    file = folder / "own.json"
+    if weeks == 26:
+        file.write_bytes(BASELINE.read_bytes())
+    else:
+        gate.update_baseline(run, file, "before", unproven=True)
+    content = json.loads(file.read_text("utf-8"))
+    content["made"]["compositions"] = {arm: content["made"]["compositions"][content["arm"]]}
+    file.write_text(json.dumps({**content, "arm": arm}), "utf-8")
+    return gate.gate(run, file)
+
+
+@SIZES
+def test_the_projects_own_panel_is_not_passed_by_giving_up(
+    play: Callable[..., Path], tmp_path: Path, clean: None, weeks: int
+) -> None:
+    """An arm that captures all the same decides the same turns, which takes a minute more."""
+    outcome = held_against_own(play(*OWN, f"weeks={weeks}"), "quitting", weeks, tmp_path)
     judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert outcome.state == "fail"
-    assert judged["lead"].state == "fail"
     assert judged["right_hits"].state == "fail"
+    assert ("lead" in judged) == (weeks == 26)
+    assert weeks < 26 or judged["lead"].state == "fail"
 
 
-def test_an_improvement_with_fewer_hits_passes(play: Callable[..., Path]) -> None:
-    """At the size at which the project gates itself: utility rises by 0.006, wrong answers fall by 0.3 points."""
-    outcome = gate.gate(play(*OWN), BASELINE)
+@SIZES
+def test_an_improvement_with_fewer_hits_passes(
+    play: Callable[..., Path], tmp_path: Path, clean: None, weeks: int
+) -> None:
+    """Utility rises by 0.005, wrong answers fall by 0.3 points."""
+    outcome = held_against_own(play(*OWN, f"weeks={weeks}"), "gated", weeks, tmp_path)
     judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert outcome.state == "pass"
     assert judged["utility"].mean < -0.004

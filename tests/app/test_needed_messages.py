@@ -12,6 +12,7 @@ from skg_bench.app.needed_messages import NeededMessages, needed_only
 from skg_bench.core.grid import I16
 from skg_bench.embedder.hashing import Hashing
 
+pytestmark = pytest.mark.usefixtures("bare")
 ARMS = (
     "arms={skg: [], knn: [router=knn, policy=softmax], all: [curator=everything, reranker=mlp], never: [policy=never]}"
 )

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -132,11 +132,15 @@ def test_a_run_goes_on_from_its_parts(tiny_run: skg_bench.Run, elsewhere: Path, 
 
 
 @pytest.fixture
-def half(elsewhere: Path, tiny: tuple[str, ...]) -> tuple[str, ...]:
+def half(elsewhere: Path, tiny: tuple[str, ...], once: Callable[..., Path]) -> tuple[str, ...]:
     """The command of a run of 260 users, whose first 256 are there, with tables and page of theirs."""
     words = ("run", *(text for text in tiny if not text.startswith(("users=", "weeks="))), "users=260", "weeks=1")
-    assert call(*words, "out=here", "part=0/2")[0] == 0
-    assert call("report", "here")[0] == 0
+
+    def make(folder: Path) -> None:
+        assert call(*words, f"out={folder}", "part=0/2")[0] == 0
+        assert call("report", str(folder))[0] == 0
+
+    shutil.copytree(once("half", make), "here")
     assert Run("here").to_pandas()["n_users"].max() == 256
     return (*words, "out=here")
 

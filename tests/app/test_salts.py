@@ -12,6 +12,7 @@ from skg_bench.core.errors import UsageError
 from tests.app.test_cli import call
 from tests.app.test_launch import interrupt, job
 
+BARE = pytest.mark.usefixtures("bare")
 OTHER = "0123456789abcdef0123456789abcdef"
 
 
@@ -44,6 +45,7 @@ def test_a_run_with_a_drawn_salt_ends_with_it_in_the_manifest_and_can_be_made_ag
     assert job(*tiny, "salt=draw", "out=drawn").state == "finished"
 
 
+@BARE
 def test_an_unfinished_run_keeps_its_salt_out_of_the_manifest_and_goes_on_with_it(
     elsewhere: Path, tiny: tuple[str, ...]
 ) -> None:
@@ -63,6 +65,7 @@ def test_an_unfinished_run_keeps_its_salt_out_of_the_manifest_and_goes_on_with_i
     assert run.turns("skg").drop_columns("user_msg_id").equals(whole.turns("skg").drop_columns("user_msg_id"))
 
 
+@BARE
 def test_a_lost_salt_is_not_drawn_anew(elsewhere: Path, tiny: tuple[str, ...]) -> None:
     with pytest.raises(KeyboardInterrupt):
         skg_bench.run([*tiny, "salt=draw", "out=cut", "cohort=1"], progress=interrupt)
@@ -71,6 +74,7 @@ def test_a_lost_salt_is_not_drawn_anew(elsewhere: Path, tiny: tuple[str, ...]) -
         job(*tiny, "salt=draw", "out=cut")
 
 
+@BARE
 def test_parts_share_the_salt_that_the_first_of_them_drew(elsewhere: Path, tiny: tuple[str, ...]) -> None:
     first, second = (job(*tiny, "salt=draw", "out=parts", f"part={i}/2") for i in range(2))
     skg_bench.app.launch.start(first)
@@ -79,6 +83,7 @@ def test_parts_share_the_salt_that_the_first_of_them_drew(elsewhere: Path, tiny:
     assert messages(run) == messages(skg_bench.run([*tiny, f"salt={run.manifest['salt']}", "out=whole"]))
 
 
+@BARE
 def test_a_salt_of_the_environment_is_written_as_its_hash_alone(
     elsewhere: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +127,7 @@ def test_a_salt_that_is_none_is_refused(elsewhere: Path, value: str) -> None:
     assert "must be draw, env, or a number of 128 bits" in err
 
 
+@BARE
 def test_runs_of_other_salts_are_combined_as_runs_of_other_seeds_are(
     elsewhere: Path, tiny: tuple[str, ...], tiny_run: skg_bench.Run
 ) -> None:
@@ -135,6 +141,7 @@ def test_runs_of_other_salts_are_combined_as_runs_of_other_seeds_are(
         skg_bench.compare(tiny_run, changed, reference="never")
 
 
+@BARE
 def test_a_session_of_a_secret_salt_is_not_made_again(
     elsewhere: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,7 +30,7 @@ COMMANDS = (
     "skills runs/none",
     "data label runs/none",
     "runs .",
-    "claims",
+    "claims --make --dry-run locking",  # which reads the files of claims; the table composes 13 runs, in 13 s
     "experiment grid --help",
     "data check log.csv",
     "data list",

@@ -89,7 +89,9 @@ def test_the_gate_lets_the_same_pass_and_a_worse_one_fail(
         shutil.copytree(ROOT / name, installed / name, ignore=shutil.ignore_patterns("__pycache__"))
     shell["PYTHONPATH"] = str(installed)
     folder = tmp_path / "mine"
-    for command in made("gate", folder):
+    commands = made("gate", folder)
+    smaller(folder / "gate.sh", "weeks=8", "weeks=4")
+    for command in commands:
         said(command, folder, shell)
     assert "the same bits, turn by turn" in said("sh gate.sh", folder, shell)
     smaller(folder / "assistant.py", "{earlier}\\n\\n{message}", "{earlier} {message}")

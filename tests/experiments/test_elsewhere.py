@@ -1,13 +1,19 @@
 """Assistants of others: their tables are the figures of the run, identities are found, and where they break."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from experiments.elsewhere.analysis import MISLED, PROMPTS, analyse, beyond
 from skg_bench.analysis import summary
+from skg_bench.app import outside_sources
 from skg_bench.app.api import run as simulate
+from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Report, Table
+from skg_bench.app.launch import prepare
+from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
@@ -15,8 +21,8 @@ SIZE = ("experiment=elsewhere", "users=3", "weeks=2")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return simulate([*SIZE, f"out={tmp_path_factory.mktemp('elsewhere') / 'run'}"])
+def run(once: Callable[..., Path]) -> Run:
+    return Run(once("elsewhere", lambda folder: simulate([*SIZE, f"out={folder}"])))
 
 
 def rows(report: Report, number: int) -> list[list[str]]:
@@ -40,8 +46,11 @@ def test_the_three_identities_hold_and_the_report_fails_where_one_does_not(run: 
     assert set(pairs) == {("pass_on", "never"), ("dict", "exact"), ("gptcache_rule_90", "litellm_rule_80")}
     assert all(found == ["0", "yes"] for found in pairs.values())
     assert report.holds
-    other = "+arms.dict=[assistant=python, assistant.target=experiments.elsewhere.stand_ins.PassOn]"
-    broken = analyse([simulate([*SIZE, other.removeprefix("+"), f"out={tmp_path / 'run'}"])])
+    arms = compose([*SIZE]).root["arms"]
+    paired = {name: arms[name] for pair in pairs for name in pair}
+    other = {"dict": ["assistant=python", "assistant.target=experiments.elsewhere.stand_ins.PassOn"]}
+    few = f"arms={json.dumps({**paired, **other})}"
+    broken = analyse([simulate([*SIZE, few, f"out={tmp_path / 'run'}"])])
     assert not broken.holds
     assert [row[-1] for row in rows(broken, 1)] == ["yes", "no", "yes"]
 
@@ -62,3 +71,16 @@ def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
                       f"out={tmp_path / 'run'}"])  # fmt: skip
     with pytest.raises(UsageError, match="has none of the arms of elsewhere"):
         analyse([other])
+
+
+def test_a_package_of_many_arms_is_asked_for_its_version_and_commit_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def state(package: Package) -> dict[str, str | None]:
+        asked.append(package.name)
+        return {"version": "1"}
+
+    monkeypatch.setattr(outside_sources, "package_state", state)
+    plan = prepare(compose(["experiment=elsewhere"])).plan
+    assert outside_sources.outside_packages(plan.arms) == {"experiments": {"version": "1"}}
+    assert asked == ["experiments"]

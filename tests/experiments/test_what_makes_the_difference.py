@@ -24,7 +24,7 @@ from skg_bench.runfolder.run import Run
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("difference") / "run"
     return simulate(
-        ["experiment=what_makes_the_difference", "users=5", "workers=1", "weeks=2", "simulator.accept=1", f"out={out}"]
+        ["experiment=what_makes_the_difference", "users=5", "workers=1", "weeks=1", "simulator.accept=1", f"out={out}"]
     )
 
 

@@ -7,11 +7,11 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from skg_bench.analysis.labels.hit_pairs import pair_digest
 from skg_bench.analysis.labels.label_shares import PairLabel
 from skg_bench.analysis.labels.sheets import unguarded
+from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import F64, I64, U64
@@ -181,6 +181,20 @@ def _agreement(by_pair: Mapping[int, Mapping[str, int]], a: str, b: str) -> Rate
     differ = tuple(pair for pair, (first, second) in common.items() if first != second)
     kappa = low = high = np.nan
     if len(used) > 1:
-        result = cohens_kappa(counts[np.ix_(used, used)])
-        kappa, low, high = float(result.kappa), float(result.kappa_low), float(result.kappa_upp)
+        kappa, low, high = _kappa(counts)
     return RaterAgreement((a, b), len(common), len(common) - len(differ), kappa, max(low, -1.0), min(high, 1.0), differ)
+
+
+def _kappa(counts: F64) -> tuple[float, float, float]:
+    """Cohen's kappa of a table of two raters' labels, with its 95 % interval by the large-sample error of Fleiss."""
+    n = float(counts.sum())
+    shares = counts / n
+    first, second = shares.sum(axis=1), shares.sum(axis=0)
+    same, chance = np.diag(shares), float(first @ second)
+    kappa = (float(same.sum()) - chance) / (1 - chance)
+    at_same = float(same @ (1 - (first + second) * (1 - kappa)) ** 2)
+    apart = shares * (second[:, None] + first) ** 2
+    at_other = (1 - kappa) ** 2 * float(apart.sum() - np.diag(apart).sum())
+    variance = (at_same + at_other - (kappa - chance * (1 - kappa)) ** 2) / ((1 - chance) ** 2 * n)
+    error = t_quantile(1 - ALPHA / 2, np.inf) * max(variance, 0.0) ** 0.5
+    return kappa, kappa - error, kappa + error

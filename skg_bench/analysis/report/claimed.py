@@ -21,6 +21,7 @@ from skg_bench.analysis.report.chart import Chart, Series
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.tables import Cell
 from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
+from skg_bench.analysis.statistics.binomial import exact_share
 from skg_bench.analysis.statistics.curves import Band
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA
@@ -128,15 +129,6 @@ def _share(value: float) -> str:
     return typeset_value(value, "share")
 
 
-def exact(count: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share of which `count` in `n` were seen (Clopper and Pearson 1934)."""
-    from scipy import special  # costs 0.1 s: not at import
-
-    low = 0.0 if count == 0 else float(special.betaincinv(count, n - count + 1, ALPHA / 2))
-    high = 1.0 if count == n else float(special.betaincinv(count + 1, n - count, 1 - ALPHA / 2))
-    return low, high
-
-
 # ---------------------------------------------------------------------------------------------------------- arc
 
 
@@ -160,7 +152,7 @@ def _arc_says(proofs: ClaimedProofs, trio: Trio) -> Says:
         f"the change is {_change(frozen.rise, 'difference')}, under {of_sham} {_change(sham.rise, 'difference')}."
     )
     count = round(LOOK * live.looks[0].mean)
-    low, high = exact(count, LOOK)
+    low, high = exact_share(count, LOOK)
     less_frozen, less_sham = (proofs.beyond[trio.live, arm] for arm in (trio.frozen, trio.sham))
     although = ", although acceptance does not rise" if sign(less_frozen) > 0 >= sign(live.rise) else ""
     not_shows = (

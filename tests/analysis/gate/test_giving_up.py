@@ -21,6 +21,7 @@ from experiments.gate_power.guard import (
 )  # fmt: skip
 from skg_bench.analysis.gate.against import ahead
 from skg_bench.analysis.gate.panel import Panel
+from tests.runs import logs_alone
 
 WORSE = [build for build in BUILDS if not build.better]
 
@@ -28,7 +29,8 @@ WORSE = [build for build in BUILDS if not build.better]
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Panel]:
     folder: Path = tmp_path_factory.mktemp("runs")
-    return read(population(folder / "run", users=40, weeks=4, seed=0, workers=1))
+    with logs_alone():
+        return read(population(folder / "run", users=40, weeks=4, seed=0, workers=1))
 
 
 @pytest.mark.parametrize("build", WORSE, ids=lambda build: build.new)

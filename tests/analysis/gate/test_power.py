@@ -12,17 +12,19 @@ from skg_bench.analysis.gate.panel import Panel
 from skg_bench.core.grid import SCALE
 from skg_bench.core.package import DATA
 from skg_bench.embedder.precomputed import Precomputed
+from tests.runs import logs_alone
 
-SIZE = ("users=40", "weeks=4", "seed=1")
+SIZE = ("users=40", "weeks=2", "seed=1")
 
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Panel, Panel]]:
     """A small population before, with jittered vectors, and with another threshold."""
     folder = tmp_path_factory.mktemp("runs")
-    before = play(folder / "before", SIZE)
-    jittered = play(folder / "jittered", SIZE, jitter=1)
-    other = play(folder / "other", (*SIZE, "policy.threshold=0.4"))
+    with logs_alone():
+        before = play(folder / "before", SIZE)
+        jittered = play(folder / "jittered", SIZE, jitter=1)
+        other = play(folder / "other", (*SIZE, "policy.threshold=0.4"))
     return {"jittered": (before, jittered), "threshold": (before, other)}
 
 

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.inter_rater import cohens_kappa
 
 from skg_bench.analysis.labels.hit_pairs import hit_pairs, pair_digest
 from skg_bench.analysis.labels.label_shares import PairLabel
@@ -93,6 +96,21 @@ def test_kappa_is_that_of_a_worked_example() -> None:
     assert (agreement.pairs, agreement.same, len(agreement.differ)) == (100, 70, 30)
     assert agreement.kappa == pytest.approx(0.18 / 0.48)
     assert -1 < agreement.low < agreement.kappa < agreement.high < 1
+
+
+@given(st.lists(st.integers(0, 30), min_size=16, max_size=16).filter(any))
+def test_kappa_and_its_interval_are_those_of_statsmodels(cells: list[int]) -> None:
+    counts = np.array(cells).reshape(4, 4)
+    judged = [pair for pair in np.ndindex(4, 4) for _ in range(counts[pair])]
+    (agreement,) = agreements({i: {"a": a, "b": b} for i, (a, b) in enumerate(judged)})
+    used = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1))
+    if len(used) == 1:
+        assert np.isnan(agreement.kappa)
+        return
+    theirs = cohens_kappa(counts[np.ix_(used, used)])
+    assert agreement.kappa == pytest.approx(theirs.kappa, abs=1e-12)
+    ends = np.nan_to_num((theirs.kappa_low, theirs.kappa_upp), nan=theirs.kappa)  # of a variance that rounds below 0
+    assert (agreement.low, agreement.high) == pytest.approx((max(ends[0], -1), min(ends[1], 1)), abs=1e-6)
 
 
 def test_raters_who_know_one_label_only_have_no_kappa() -> None:

@@ -12,8 +12,9 @@ from playwright.sync_api import Page
 from skg_bench.analysis import report, summary
 from skg_bench.analysis.comparison.claimed_proofs import ClaimedProofs, claimed_proofs
 from skg_bench.analysis.report.arm_looks import looks_of
-from skg_bench.analysis.report.claimed import Claimed, claimed, exact
+from skg_bench.analysis.report.claimed import Claimed, claimed
 from skg_bench.analysis.report.typeset import typeset_value
+from skg_bench.analysis.statistics.binomial import exact_share
 from skg_bench.runfolder.run import Run
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.comparison.test_claimed_proofs import CONTROLS, NONE, life
@@ -131,9 +132,9 @@ def test_a_rise_is_called_harm_only_where_utility_fell(
 
 
 def test_the_interval_of_one_user_is_exact() -> None:
-    assert exact(2, 5) == pytest.approx((0.0527, 0.8534), abs=5e-5)
-    assert exact(0, 5) == pytest.approx((0.0, 0.5218), abs=5e-5)
-    assert exact(5, 5) == pytest.approx((0.4782, 1.0), abs=5e-5)
+    assert exact_share(2, 5) == pytest.approx((0.0527, 0.8534), abs=5e-5)
+    assert exact_share(0, 5) == pytest.approx((0.0, 0.5218), abs=5e-5)
+    assert exact_share(5, 5) == pytest.approx((0.4782, 1.0), abs=5e-5)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -69,8 +70,8 @@ def rows(made: Run, arm: str) -> dict[str, list[object]]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return run(tmp_path_factory.mktemp("runs") / "made", exact=EXACT, **STAND_INS)
+def made(once: Callable[..., Path]) -> Run:
+    return Run(once("black_box", lambda folder: run(folder, exact=EXACT, **STAND_INS)))
 
 
 # ------------------------------------------------------------------------------------------------ identities
@@ -111,8 +112,10 @@ def test_the_nearest_message_from_a_cosine_is_found_as_with_twelve_lines_of_nump
 
 
 @pytest.mark.parametrize("how", [("cohort=2",), ("cohort=512", "workers=2")])
+@pytest.mark.usefixtures("bare")
 def test_cohorts_and_workers_change_nothing(made: Run, tmp_path: Path, how: tuple[str, ...]) -> None:
-    again = run(tmp_path / "again", *how, exact=EXACT, **STAND_INS)
+    plain = {arm: [*texts, "assistant.controls=false"] for arm, texts in STAND_INS.items()}  # as those of `made`
+    again = run(tmp_path / "again", *how, **plain)
     for arm in STAND_INS:
         assert rows(again, arm) == rows(made, arm)
 
