@@ -38,6 +38,10 @@ EXAMPLES = {
         "skg-bench runs cells --sort difference --only worse",
         "skg-bench runs --page runs/all.html",
     ),
+    "forget": (
+        f"skg-bench forget {RUN} --user kunde-17",
+        f"skg-bench forget {RUN} --user 17 --recording asked",
+    ),
     "skills": (
         f"skg-bench skills {RUN}",
         f"skg-bench skills {RUN} --arm skg --out skills.csv",

@@ -29,6 +29,7 @@ COMMANDS = (
     "init log fresh",
     "skills runs/none",
     "data label runs/none",
+    "forget runs/none --user nobody",
     "runs .",
     "claims",
     "experiment grid --help",
