@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
 
-from statsmodels.stats.proportion import proportion_confint
-
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.allocation import next_turns
+from skg_bench.analysis.labels.asked_again import NO_CONVERSATIONS, share_of
 from skg_bench.analysis.labels.label_shares import LabelShare
 from skg_bench.analysis.labels.labelled_run import (
     ArmLabels,
@@ -108,6 +107,7 @@ def take_labels(
     for figures in arms:
         for line in _decided(figures, price, judge):
             screen.print(line, soft_wrap=True)
+    screen.print(NO_CONVERSATIONS if labelled.again is None else labelled.again.words, soft_wrap=True)
     screen.print("intervals: 95 %, of this log; near counts as not wrong, unknown and disputed labels count both ways")
     screen.print(f"next: {shlex.join(['skg-bench', 'report', str(folder)])}", soft_wrap=True)
 
@@ -194,15 +194,8 @@ def _decided(figures: ArmLabels, price: float | None, judge: str | None) -> Iter
         (hit, missed), (false, passed) = machine.confusion.tolist()
         if missed == false == 0 and hit + passed >= _MANY:
             yield f"  {judge} agrees with every label: if it was made from them, its figures are worth nothing"
-        yield f"  {judge} calls wrong {_of(hit, hit + missed)} wrong answers, and {_of(false, false + passed)} others"
-
-
-def _of(some: int, all_: int) -> str:
-    """Count of a count, with the exact interval of its share (Clopper and Pearson 1934)."""
-    if not all_:
-        return "0 of 0"
-    low, high = proportion_confint(some, all_, method="beta")
-    return f"{some:,} of {all_:,} ({interval(low, high, 'share')})"
+        caught, others = share_of(hit, hit + missed), share_of(false, false + passed)
+        yield f"  {judge} calls wrong {caught} wrong answers, and {others} others"
 
 
 def _verdict(arm: str, decision: PriceDecision, price: float) -> str:

@@ -90,13 +90,16 @@ def _facts(record: Record, simulator: Recorded) -> Iterator[str]:
     if "satisfaction" in knows:
         rated = in_words(record.rated / record.turns, "share")
         yield f"  ratings, where an arm gives the very answer of the log: {rated} of its turns are rated"
+    if "session" in knows:
+        yield "  where a user asked the same again in a conversation: a sign of a wrong answer, which labels judge"
     money = [words for field, words in (("cost_usd", "money"), ("latency_ms", "waiting time")) if field in knows]
     if money:
         yield f"  {' and '.join(money)} by the log's own figures"
     yield "it does not show: whether an answer was right, and so no utility and no verdict"
     lacks = {"answer": "answers: a hit cannot be held against what was answered",
              "intent": "intents: what an answer had been given to is not known",
-             "satisfaction": "ratings: nothing is learned from any"}  # fmt: skip
+             "satisfaction": "ratings: nothing is learned from any",
+             "session": "conversations: whether somebody asked again is not known (columns.session)"}  # fmt: skip
     yield from (f"  no {words}" for field, words in lacks.items() if field not in knows)
     if record.pseudo_users:
         yield "  persons: its users are pseudo-users, so that nothing is anybody's growth"

@@ -22,7 +22,8 @@ STRATA = ("same text", "same intent", "other intent", "not known")
 """Facts that the log itself knows of a hit: its answer is the log's own text, another one given to the same intent,
 one given to another intent, or nothing is known of it."""
 SAME_TEXT = 0
-_COLUMNS = ("message", "event", "logged_answer", "stored_answer", "same_answer", "same_intent", "time", "logged_time")
+_COLUMNS = ("message", "event", "logged_answer", "stored_answer", "same_answer", "same_intent", "time", "logged_time",
+            "asked_again")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def hit_pairs(run: RunTables, arms: Sequence[str], seed: int = 0) -> HitPairs:
             f"{run.path}: its words are hashes, which nobody can judge; run it again with simulator.redact=false"
         )
     rows = {arm: run.turns(arm, _COLUMNS) for arm in arms}
-    table = rows[arms[0]].select(["user", "event", "message", "logged_answer", "time", "logged_time"])
+    table = rows[arms[0]].select(["user", "event", "message", "logged_answer", "time", "logged_time", "asked_again"])
     order = _numbers(table, seed)
     stored = {arm: turns["stored_answer"] for arm, turns in rows.items()}
     hits = [_arm_hits(arm, turns, order) for arm, turns in rows.items()]

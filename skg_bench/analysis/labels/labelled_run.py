@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.analysis.counts.roles import roles
+from skg_bench.analysis.labels.asked_again import AskedAgain, asked_again
 from skg_bench.analysis.labels.hit_pairs import ArmHits, HitPairs, hit_pairs
 from skg_bench.analysis.labels.label_shares import ArmShares, PairLabel, arm_shares
 from skg_bench.analysis.labels.machine_labels import machine_labels
@@ -54,6 +55,7 @@ class LabelledRun:
     labelled: Sequence[tuple[I64, I64]]  # of each arm: labels of stored answers and of the log's own
     arms: Sequence[ArmLabels]
     agreements: Sequence[RaterAgreement]
+    again: AskedAgain | None  # None: the log names no conversations
     n_labels: int  # pairs of this run that are judged
     n_other: int  # pairs of other runs
 
@@ -110,7 +112,9 @@ def labelled_run(
     known = np.array(sorted(labels), np.uint64)
     here = set(known[np.isin(known, pairs.pairs)].tolist())
     common = {pair: by_name for pair, by_name in by_rater.items() if pair in here}
-    return LabelledRun(pairs, labelled, figures, agreements(common), len(here), len(labels) - len(here))
+    return LabelledRun(
+        pairs, labelled, figures, agreements(common), asked_again(pairs, labelled), len(here), len(labels) - len(here)
+    )
 
 
 def _of_hits(hits: ArmHits, labels: Mapping[int, int]) -> tuple[I64, I64]:
