@@ -117,6 +117,7 @@ EXAMPLES = {
         f"skg-bench data label {RUN} --out label.csv --page label.html",
         f"skg-bench data label {RUN} --read label.csv --price 0.50",
         f"skg-bench data label {RUN} --next 20 --price 0.50 --out m.csv",
+        f"skg-bench data label {RUN} --judge my.py:judge",
     ),
     "data list": ("skg-bench data list",),
     "data get": (

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from skg_bench.analysis.labels.hit_pairs import hit_pairs
-from skg_bench.analysis.labels.labelled_run import judged_arms, kept_labels, kept_seed
-from skg_bench.analysis.labels.rater_labels import LABELS_FILE, labels_text
+from skg_bench.analysis.labels.labelled_run import judged_arms
+from skg_bench.analysis.labels.rater_labels import LABELS_FILE, labels_seed, labels_text, merged, read_sheet
+from skg_bench.app.answer_judges import JUDGE_FILE
 from skg_bench.app.launch import write_outputs
 from skg_bench.app.progress import console, plural
 from skg_bench.app.run_trackers import forget_copies
@@ -128,17 +129,19 @@ def _check_whole(run: Run) -> None:
 
 
 def _write_labels(run: Run, user: int) -> None:
-    """Labels of pairs of others."""
-    if not (run.path / LABELS_FILE).is_file():
+    """Labels of pairs of others, by people and by judges."""
+    files = [file for name in (LABELS_FILE, JUDGE_FILE.format("*")) for file in sorted(run.path.glob(name))]
+    if not files:
         return
-    pairs, kept = hit_pairs(run, judged_arms(run)), kept_labels(run)
+    pairs = hit_pairs(run, judged_arms(run))
     asker = pairs.table["user"].to_numpy()
     rest = set[int]()
     for hits in pairs.arms:
         others = asker[hits.turn] != user
         rest.update(hits.pair[others].tolist(), hits.logged[others].tolist())
-    text = labels_text({pair: labels for pair, labels in kept.items() if pair in rest}, kept_seed(run))
-    replace_whole(run.path / forgetting.NEW / LABELS_FILE, text.encode())
+    for file in files:
+        kept = {pair: labels for pair, labels in merged(read_sheet(file)).items() if pair in rest}
+        replace_whole(run.path / forgetting.NEW / file.name, labels_text(kept, labels_seed(file)).encode())
 
 
 def _write_recordings(run: Run, texts: Collection[str], folders: Sequence[Path]) -> None:
@@ -174,7 +177,8 @@ def _other_files(folder: Path, user: str) -> Iterator[str]:
     """Lines on files that somebody put into the folder, and that hold the name."""
     name = user.encode()
     for file in sorted(folder.rglob("*")) if len(name) >= _SHORT else ():
-        if file.is_file() and file.relative_to(folder).parts[0] not in _OURS and name in bytes_of(file):
+        ours = file.relative_to(folder).parts[0] in _OURS or file.match(JUDGE_FILE.format("*"))
+        if file.is_file() and not ours and name in bytes_of(file):
             yield f"{file} is no file of the run, and has this name in it: delete it, or take the name out"
 
 

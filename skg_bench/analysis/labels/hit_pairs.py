@@ -64,6 +64,17 @@ class HitPairs:
                     return self.table["message"][turn].as_py(), answers[turn].as_py()
         raise KeyError(pair)
 
+    def all_texts(self) -> dict[int, tuple[str, str]]:
+        """Message and answer of all pairs that could be judged, by digest."""
+        texts, logged = dict[int, tuple[str, str]](), self.table["logged_answer"]
+        for hits in self.arms:
+            for digests, answers in ((hits.pair, self.stored[hits.arm]), (hits.logged, logged)):
+                distinct, first = np.unique(digests, return_index=True)
+                at = pa.array(hits.turn[first])
+                columns = (self.table["message"].take(at).to_pylist(), answers.take(at).to_pylist())
+                texts.update(zip(distinct.tolist(), zip(*columns, strict=True), strict=True))
+        return texts
+
     @property
     def pairs(self) -> U64:
         """Digests of all pairs that could be judged, sorted."""
