@@ -36,16 +36,16 @@ from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.temporary import replace_whole
 from skg_bench.runfolder.run import Run
 
-MODEL, JUDGE_FILE = "model", "judge-{}.csv"  # beside the run, by digest
+MODEL_JUDGE, JUDGE_FILE = "model", "judge-{}.csv"  # beside the run, by digest
 _ROLE, _DATA = "answer_judge", ("message", "answer")
 _TOKENS = 200  # that an answer may have
 _EVERY = 1.0  # seconds between two writes of the labels so far
 _SHOWN = 60  # characters of a text in an error
 _SCALE = ", ".join(RATER_LABELS)
 
-Given = Callable[[int, str], None]  # place of an answer to be judged, and its label
+TakesLabel = Callable[[int, str], None]  # place of an answer to be judged, and its label
 Pair = tuple[int, str, str]  # digest, message, answer
-Judge = Callable[[Sequence[Pair], Given], None]  # judges all, and raises UsageError that names the place
+Judge = Callable[[Sequence[Pair], TakesLabel], None]  # judges all, and raises UsageError that names the place
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ def judge_of(run: Run, name: str | None, texts: Sequence[str], seconds: float) -
 
     Raises UsageError for overrides of anything else, and for a judge that is not there.
     """
-    if texts and name != MODEL:
-        raise UsageError(f"{texts[0]}: overrides go with --judge {MODEL}")
+    if texts and name != MODEL_JUDGE:
+        raise UsageError(f"{texts[0]}: overrides go with --judge {MODEL_JUDGE}")
     if name is None:
         return None
-    if name == MODEL:
+    if name == MODEL_JUDGE:
         return partial(_labels, run, _model(run, texts))
     place, colon, function = name.rpartition(":")
     if colon and function.isidentifier() and not Path(name).is_file():
@@ -152,28 +152,30 @@ def _imported(name: str, module: str) -> ModuleType:
         return import_module(module)
     except Exception as error:  # whatever the module raises
         raise UsageError(
-            f"--judge {name} cannot be imported: {type(error).__qualname__}: {error}; valid are exact, {MODEL}, a file "
-            "of labels, FILE.py:FUNCTION and MODULE:FUNCTION of a module that Python finds"
+            f"--judge {name} cannot be imported: {type(error).__qualname__}: {error}; valid are exact, {MODEL_JUDGE}, "
+            "a file of labels, FILE.py:FUNCTION and MODULE:FUNCTION of a module that Python finds"
         ) from error
 
 
-def _ask_function(function: Callable[[str, str], object], seconds: float, pairs: Sequence[Pair], given: Given) -> None:
+def _ask_function(
+    function: Callable[[str, str], object], seconds: float, pairs: Sequence[Pair], given: TakesLabel
+) -> None:
     """Call the function in a thread, which a call that never ends does not hold up."""
-    asked, answered = SimpleQueue[tuple[str, str]](), SimpleQueue[object]()
+    questions, labels = SimpleQueue[tuple[str, str]](), SimpleQueue[object]()
 
     def work() -> None:
         while True:
-            words = asked.get()
+            words = questions.get()
             try:
-                answered.put(function(*words))
+                labels.put(function(*words))
             except Exception as error:  # noqa: BLE001  whatever it raises is named with its row
-                answered.put(error)
+                labels.put(error)
 
     threading.Thread(target=work, name="judge", daemon=True).start()
     for place, (_, message, answer) in enumerate(pairs):
-        asked.put((message, answer))
+        questions.put((message, answer))
         try:
-            label = answered.get(timeout=seconds)
+            label = labels.get(timeout=seconds)
         except Empty:
             raise UsageError(
                 f"{_row(pairs, place)}: it took more than {seconds:g} seconds; --seconds sets another limit"
@@ -191,7 +193,7 @@ def _model(run: Run, texts: Sequence[str]) -> NamedJudge:
     overrides = parse(["curator=reflecting", *texts])
     for override in overrides[1:]:
         if not override.path.startswith(("curator.llm", "curator.prompts")):
-            raise UsageError(f"{override.text}: --judge {MODEL} takes curator.llm=..., curator.llm.KEY=... and "
+            raise UsageError(f"{override.text}: --judge {MODEL_JUDGE} takes curator.llm=..., curator.llm.KEY=... and "
                              "curator.prompts=FOLDER, and nothing else")  # fmt: skip
     node: Mapping[str, Any] = composer().root(overrides)["curator"]
     model: TextModel = build("llm", node["llm"], COMMAND_LINE)
@@ -202,7 +204,7 @@ def _model(run: Run, texts: Sequence[str]) -> NamedJudge:
     return NamedJudge(str(model.settings["model"]), digest, partial(_ask_model, placed(model, run.path), rubric))
 
 
-def _ask_model(model: TextModel, rubric: PromptFile, pairs: Sequence[Pair], given: Given) -> None:
+def _ask_model(model: TextModel, rubric: PromptFile, pairs: Sequence[Pair], given: TakesLabel) -> None:
     prompts = [_prompt(rubric, pair) for pair in pairs]
 
     def done(place: int, completion: Completion) -> None:

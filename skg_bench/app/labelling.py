@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.allocation import next_turns
-from skg_bench.analysis.labels.asked_again import NO_CONVERSATIONS, share_of
+from skg_bench.analysis.labels.asked_again import NO_CONVERSATIONS, count_share
 from skg_bench.analysis.labels.label_shares import LabelShare
 from skg_bench.analysis.labels.labelled_run import (
     ArmLabels,
@@ -214,14 +214,14 @@ def _confused(figures: ArmLabels) -> Iterator[list[str]]:
     """Pairs that people judged, as the machine has them."""
     if figures.machine is not None:
         (hit, missed), (false, passed) = figures.machine.confusion.tolist()
-        yield [figures.arm, share_of(hit, hit + missed), share_of(passed, false + passed)]
+        yield [figures.arm, count_share(hit, hit + missed), count_share(passed, false + passed)]
 
 
 def _by_week(figures: ArmLabels) -> Iterator[list[str]]:
     for week in figures.machine.weeks if figures.machine is not None else ():
         name = f"{week.first}" if week.first == week.last else f"{week.first}-{week.last}"
         wrong = number(week.wrong / week.hits, "share") if week.hits else "-"
-        yield [figures.arm, name, f"{week.hits:,}", wrong, share_of(week.people_wrong, week.people)]
+        yield [figures.arm, name, f"{week.hits:,}", wrong, count_share(week.people_wrong, week.people)]
 
 
 def _verdict(arm: str, decision: PriceDecision, price: float) -> str:

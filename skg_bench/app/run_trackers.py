@@ -305,7 +305,7 @@ def _named(node: Any, name: str) -> str | None:
 
 
 def _copy(name: str, run: Run, user: int) -> str:
-    """What a tracker holds of a user, so that a person finds it."""
+    """Words for what a tracker holds of a user, so that a person finds it."""
     identity = str(run.manifest["identity"])
     if name == "mlflow":
         return f"the runs with the tag skg_bench.identity={identity}"

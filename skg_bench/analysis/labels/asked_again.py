@@ -36,7 +36,7 @@ class AskedAgain:
         )
         if not self.judged[0]:
             return f"{text}. People judged none of these"
-        signed, others = (share_of(wrong, judged) for wrong, judged in zip(self.wrong, self.judged, strict=True))
+        signed, others = (count_share(wrong, judged) for wrong, judged in zip(self.wrong, self.judged, strict=True))
         return f"{text}. Of judged answers of the log, {signed} with the sign are wrong, and {others} without it"
 
 
@@ -65,7 +65,7 @@ def _counts(by_pair: Mapping[int, tuple[bool, int]]) -> tuple[tuple[int, int], t
     return (wrong[0], wrong[1]), (judged[0], judged[1])
 
 
-def share_of(some: int, every: int) -> str:
+def count_share(some: int, every: int) -> str:
     """Count of a count, with the exact interval of its share (Clopper and Pearson 1934)."""
     if not every:
         return "0 of 0"

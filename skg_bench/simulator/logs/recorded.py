@@ -45,7 +45,7 @@ from skg_bench.runfolder.encoding import encoded
 from skg_bench.simulator.answers.skill_names import distinct
 from skg_bench.simulator.logs import recorded_rows
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, hashed, holds_tables, is_dataset
-from skg_bench.simulator.logs.recorded_again import asked_again
+from skg_bench.simulator.logs.recorded_again import again_signs
 from skg_bench.simulator.logs.recorded_agentropy import agentropy_turns, assumed
 from skg_bench.simulator.logs.recorded_assumptions import assumptions
 from skg_bench.simulator.logs.recorded_columns import LogColumns
@@ -303,7 +303,7 @@ class Recorded:
 
     @cached_property
     def _again(self) -> I8:
-        return asked_again(self._log)
+        return again_signs(self._log)
 
     @cached_property
     def _ids(self) -> pa.Array | None:

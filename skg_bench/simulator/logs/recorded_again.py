@@ -12,11 +12,11 @@ import numpy as np
 from skg_bench.core.grid import I8, I64
 from skg_bench.simulator.logs.recorded_log import RecordedLog
 
-ALIKE = 0.5  # of the runs of three characters
+_COMMON = 0.5  # of the runs of three characters
 _SIGNS = re.compile(r"[\W_]+")
 
 
-def asked_again(log: RecordedLog) -> I8:
+def again_signs(log: RecordedLog) -> I8:
     """Sign of each turn `[N]`: 1, 0, and -1 where the log names no conversation or no answer of the turn."""
     again = np.full(len(log.time), -1, np.int8)
     answered = (log.session >= 0) & (log.answer_of[log.type] >= 0)
@@ -44,7 +44,7 @@ def alike(message: str, other: str) -> bool:
     if message == other:
         return True
     a, b = _runs(message), _runs(other)
-    return len(a & b) >= ALIKE * len(a | b)
+    return len(a & b) >= _COMMON * len(a | b)
 
 
 def _runs(message: str) -> frozenset[str]:
