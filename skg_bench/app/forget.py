@@ -66,7 +66,7 @@ def forget_user(folder: Path, user: str, recordings: Sequence[Path]) -> bool:
             _write_recordings(run, texts.only_mine, recordings)
         _completed(folder)
     left = [line for line, gone in copies if not gone]
-    left += [*_other_recordings(run, recordings), *_other_files(folder, user)]
+    left += [*_other_recordings(run, recordings), *_other_files(folder, user), *_texts_of_others(texts.others, user)]
     lines = [f"{folder}: removed a user with {plural(turns, 'turn')}; {plural(len(names) - 1, 'user')} are left"]
     lines += [line for line, gone in copies if gone]
     lines += _sharing(run)
@@ -180,6 +180,12 @@ def _other_files(folder: Path, user: str) -> Iterator[str]:
         ours = file.relative_to(folder).parts[0] in _OURS or file.match(JUDGE_FILE.format("*"))
         if file.is_file() and not ours and name in bytes_of(file):
             yield f"{file} is no file of the run, and has this name in it: delete it, or take the name out"
+
+
+def _texts_of_others(texts: Collection[str], user: str) -> Iterator[str]:
+    """A line on what others said of this user."""
+    if len(user) >= _SHORT and (n := sum(user in text for text in texts)):
+        yield f"{plural(n, 'text')} of others with this name in it: what others said stays theirs"
 
 
 def _sharing(run: Run) -> Iterator[str]:

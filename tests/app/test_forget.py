@@ -26,7 +26,7 @@ from skg_bench.tracker.opik import Opik
 from tests.analysis.labels.planted_log import ARMS, COLUMNS, play_log
 from tests.app.test_cli import call, refused
 from tests.app.test_imported_run import exported
-from tests.runs import changed
+from tests.runs import changed, rewritten
 from tests.tracker.server import Server
 
 USER, OTHER = "user 3", "user 4"
@@ -286,6 +286,21 @@ def test_a_file_that_somebody_put_there_is_named(folder: Path) -> None:
     code, out, _ = call("forget", str(folder), "--user", USER)
     assert code == 1
     assert "left: run/notes.txt is no file of the run, and has this name in it" in out
+
+
+def test_what_others_said_of_the_user_stays_and_is_counted(folder: Path) -> None:
+    def about(table: pa.Table) -> pa.Table:
+        messages = table["message"].cast(pa.string()).to_pylist()
+        messages[-1] = f"did {USER} call?"
+        column = pa.array(messages, pa.string()).dictionary_encode()
+        place = table.column_names.index("message")
+        return table.set_column(place, table.schema.field("message"), column)
+
+    for arm in Run(folder).arms:
+        rewritten(shards.path(folder, "turns", arm, 0), about)
+    code, out, _ = call("forget", str(folder), "--user", USER)
+    assert code == 1
+    assert "left: 1 text of others with this name in it: what others said stays theirs" in out
 
 
 def test_users_who_share_a_memory_are_said_to(folder: Path) -> None:
