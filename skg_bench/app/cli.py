@@ -8,6 +8,7 @@ import typer
 
 from skg_bench.app import examples, interrupts, memory_limit
 from skg_bench.app.data_arguments import data
+from skg_bench.app.forget_arguments import forget_command
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.app.probe_arguments import probe_command
 from skg_bench.app.skill_arguments import skills_command
@@ -211,6 +212,8 @@ def runs(
 
         show_runs(folder, order, text, page)
 
+
+app.command("forget", epilog=examples.epilog("forget"))(forget_command)
 
 app.command("skills", epilog=examples.epilog("skills"))(skills_command)
 

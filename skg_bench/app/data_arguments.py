@@ -91,6 +91,10 @@ def get_data(
 @data.command("label", epilog=examples.epilog("data label"))
 def label_data(
     run: Annotated[Path, typer.Argument(help="The folder of a run that replays a log.", metavar="RUN")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="The model of --judge model: curator.llm=recorded ...", metavar="[KEY=VALUE]..."),
+    ] = None,
     *,
     n: Annotated[int, typer.Option("--n", help="Turns to draw, for the shares of all arms.", min=1)] = 60,
     following: Annotated[
@@ -102,8 +106,12 @@ def label_data(
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option(help="A sheet that a program filled, or exact; labels of people take its errors out."),
+        typer.Option(
+            help="exact, model, FILE.py:FUNCTION, MODULE:FUNCTION, or a sheet that a program filled. Labels of people "
+            "take its errors out."
+        ),
     ] = None,
+    seconds: Annotated[float, typer.Option(help="Time that a function may take to judge an answer.", min=0.001)] = 60.0,
     seed: Annotated[
         int | None,
         typer.Option(help="Order in which turns are judged. Another one for an arm that was tuned on labels.", min=0),
@@ -126,7 +134,10 @@ def label_data(
         from skg_bench.app.labelling import draw_decisive, draw_sheets, take_labels
 
         if read or judge is not None:
-            take_labels(run, read or [], arm=arm, price=price, judge=judge, seed=seed)
+            take_labels(
+                run, read or [], arm=arm, price=price, judge=judge, seed=seed, overrides=overrides or [],
+                seconds=seconds,
+            )  # fmt: skip
         elif following is not None:
             draw_decisive(run, following, arm=arm, price=price, seed=seed, out=out, page=page)
         else:

@@ -38,6 +38,10 @@ EXAMPLES = {
         "skg-bench runs cells --sort difference --only worse",
         "skg-bench runs --page runs/all.html",
     ),
+    "forget": (
+        f"skg-bench forget {RUN} --user kunde-17",
+        f"skg-bench forget {RUN} --user 17 --recording asked",
+    ),
     "skills": (
         f"skg-bench skills {RUN}",
         f"skg-bench skills {RUN} --arm skg --out skills.csv",
@@ -113,6 +117,7 @@ EXAMPLES = {
         f"skg-bench data label {RUN} --out label.csv --page label.html",
         f"skg-bench data label {RUN} --read label.csv --price 0.50",
         f"skg-bench data label {RUN} --next 20 --price 0.50 --out m.csv",
+        f"skg-bench data label {RUN} --judge my.py:judge",
     ),
     "data list": ("skg-bench data list",),
     "data get": (

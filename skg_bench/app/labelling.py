@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.allocation import next_turns
+from skg_bench.analysis.labels.asked_again import NO_CONVERSATIONS, count_share
 from skg_bench.analysis.labels.label_shares import LabelShare
 from skg_bench.analysis.labels.labelled_run import (
     ArmLabels,
@@ -21,8 +22,8 @@ from skg_bench.analysis.labels.labelled_run import (
 from skg_bench.analysis.labels.price_decision import PriceDecision, decision_words
 from skg_bench.analysis.labels.rater_labels import LABELS_FILE, label_word, labels_text, merged, read_sheet
 from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
-from skg_bench.analysis.statistics.binomial import exact_share
 from skg_bench.app import table_blocks
+from skg_bench.app.answer_judges import judge_of
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.temporary import replace_whole, write_private
@@ -31,6 +32,8 @@ from skg_bench.runfolder.run import Run
 
 _DIFFERENCES, _SHORT = 5, 60  # pairs that are shown, characters of a text
 _MANY = 20  # labels on which a judge that errs now and then hardly agrees with all
+_FOUND = ("arm", "wrong by people: the judge says so too", "not wrong by people: the judge says so too")
+_WEEKS = ("arm", "week", "hits", "wrong by the judge", "wrong by people, of what they judged")
 _HEADINGS = ("arm", "hits", "judged", "wrong", "the log's own", "beyond the log's own")
 
 
@@ -75,10 +78,18 @@ def draw_decisive(
 
 
 def take_labels(
-    folder: Path, sheets: Sequence[Path], *, arm: str | None, price: float | None, judge: str | None, seed: int | None
+    folder: Path,
+    sheets: Sequence[Path],
+    *,
+    arm: str | None,
+    price: float | None,
+    judge: str | None,
+    seed: int | None,
+    overrides: Sequence[str] = (),
+    seconds: float = 60.0,
 ) -> None:
     """Keep the labels of sheets beside the run, and print what all labels say of all hits. `judge`: a machine whose
-    errors they take out.
+    errors they take out; see `judge_of`.
 
     Raises UsageError for a faulty sheet, one of another run, and contradictions; then nothing is kept. OSError.
     """
@@ -88,7 +99,7 @@ def take_labels(
     labels = read_sheet(kept) if kept.is_file() else []
     fresh = {sheet: read_sheet(sheet) for sheet in sheets}
     by_rater = merged([*labels, *(label for sheet in fresh.values() for label in sheet)])
-    labelled = labelled_run(run, by_rater, judge=judge, seed=order)
+    labelled = labelled_run(run, by_rater, judge=judge_of(run, judge, overrides, seconds), seed=order)
     known = set(labelled.hit_pairs.pairs.tolist())
     for sheet, given in fresh.items():
         if not given:
@@ -104,9 +115,13 @@ def take_labels(
     if arms:
         headings = _HEADINGS if judge is None else (*_HEADINGS[:3], f"wrong, as judged by {judge}", *_HEADINGS[3:])
         table_blocks.show_table(screen, headings, [_cells(figures) for figures in arms])
+    if judge is not None and arms:
+        table_blocks.show_table(screen, _FOUND, [row for figures in arms for row in _confused(figures)])
+        table_blocks.show_table(screen, _WEEKS, [row for figures in arms for row in _by_week(figures)])
     for figures in arms:
         for line in _decided(figures, price, judge):
             screen.print(line, soft_wrap=True)
+    screen.print(NO_CONVERSATIONS if labelled.again is None else labelled.again.words, soft_wrap=True)
     screen.print("intervals: 95 %, of this log; near counts as not wrong, unknown and disputed labels count both ways")
     screen.print(f"next: {shlex.join(['skg-bench', 'report', str(folder)])}", soft_wrap=True)
 
@@ -193,15 +208,20 @@ def _decided(figures: ArmLabels, price: float | None, judge: str | None) -> Iter
         (hit, missed), (false, passed) = machine.confusion.tolist()
         if missed == false == 0 and hit + passed >= _MANY:
             yield f"  {judge} agrees with every label: if it was made from them, its figures are worth nothing"
-        yield f"  {judge} calls wrong {_of(hit, hit + missed)} wrong answers, and {_of(false, false + passed)} others"
 
 
-def _of(some: int, all_: int) -> str:
-    """Count of a count, with the exact interval of its share (Clopper and Pearson 1934)."""
-    if not all_:
-        return "0 of 0"
-    low, high = exact_share(some, all_)
-    return f"{some:,} of {all_:,} ({interval(low, high, 'share')})"
+def _confused(figures: ArmLabels) -> Iterator[list[str]]:
+    """Pairs that people judged, as the machine has them."""
+    if figures.machine is not None:
+        (hit, missed), (false, passed) = figures.machine.confusion.tolist()
+        yield [figures.arm, count_share(hit, hit + missed), count_share(passed, false + passed)]
+
+
+def _by_week(figures: ArmLabels) -> Iterator[list[str]]:
+    for week in figures.machine.weeks if figures.machine is not None else ():
+        name = f"{week.first}" if week.first == week.last else f"{week.first}-{week.last}"
+        wrong = number(week.wrong / week.hits, "share") if week.hits else "-"
+        yield [figures.arm, name, f"{week.hits:,}", wrong, count_share(week.people_wrong, week.people)]
 
 
 def _verdict(arm: str, decision: PriceDecision, price: float) -> str:

@@ -161,6 +161,11 @@ def _absent(path: str, field: str, sample: recorded_guess.Sample) -> str:
     return f"{text}; or {key}=null, and {without[field]}" if field in without else text
 
 
+def most_rows(texts: Sequence[str]) -> int | None:
+    """Rows that overrides allow to be read."""
+    return _most(_given(texts))
+
+
 def _most(given: Given) -> int | None:
     """Rows that may be read; what is no number is refused where the command is composed."""
     most = given.get(KEY)

@@ -107,7 +107,14 @@ def state_of(job: PreparedRun) -> RunState:
             f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
             + "\n  ".join(identity_differences(before, manifest_fields(job)) or ["identity"])
         )
-    finished = not before.get("incomplete") and next(faults(known), None) is None
+    fault = next(faults(known), None)
+    finished = not before.get("incomplete") and fault is None
+    if not finished and before.get("removed_users"):
+        raise UsageError(
+            f"{(fault or str(job.out)).partition(';')[0]}, and users were removed from {job.out}, whom the log still "
+            f"has: the run cannot go on without them. `skg-bench report {job.out}` makes tables and page again; turns "
+            "come from a copy of the folder, or from a new run of a log without them"
+        )
     if not finished and (changed := _changed(before.get("versions", {}), versions())):
         raise UsageError(
             f"{job.out} was begun with other versions ({changed}), and its turns must come from one set: go on with "

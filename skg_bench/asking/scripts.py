@@ -14,6 +14,7 @@ _ORDER = re.compile(
     r"UPDATE (?P<update>[\w-]+-\d+) \"(?P<words>[^\"]+)\"|TAG (?P<tag>[\w-]+-\d+) (?P<counter>helpful|harmful|neutral)"
 )
 _WORDS = re.compile("[a-z0-9]+")
+_JUDGED, _LONG = ("message", "answer"), 4  # texts of an answer's judge, and characters of a word that tells something
 _LISTED = re.compile(r"\[(\S+)\] .*\nHelpful (\d+), harmful (\d+), neutral \d+", re.DOTALL)
 _ID = re.compile(r"^\[([\w-]+-\d+)\] (.*?)(?: \(|$)", re.MULTILINE)
 
@@ -82,6 +83,14 @@ def _choose(prompt: Prompt) -> str:
         if int(helpful) >= int(harmful):
             return _json(skill_id=label, reason=f"It helped {helpful} times and harmed {harmful} times.")
     return _json(skill_id=None, reason="None of the skills helped.")
+
+
+def _judge(prompt: Prompt) -> str:
+    """Right where message and answer have a long word in common, else wrong."""
+    data = data_of(prompt)
+    message, answer = ({word for word in _WORDS.findall(data[name].lower()) if len(word) >= _LONG} for name in _JUDGED)
+    common = sorted(message & answer)
+    return _json(label="right" if common else "wrong", reason=f"In common: {', '.join(common) or 'nothing'}.")
 
 
 def _learned(data: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -234,6 +243,7 @@ SCRIPTS: Mapping[str, Mapping[str, ScriptRule]] = {
         "skill_manager_v2": _second(_manage),
         "chooser": _choose,
         "answer": _read,
+        "answer_judge": _judge,
     },
     "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey), "chooser": _choose},
     "reader": {"answer": _read},

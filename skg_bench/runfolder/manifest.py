@@ -27,8 +27,9 @@ _KINDS: Mapping[str, Any] = {
     "versions": Mapping[str, str], "packages": Mapping[str, Any], "commit": str | None, "dirty": str | None,
     "code": str | None, "beside": Sequence[Sequence[str]], "shards": Mapping[str, Sequence[str]],
     "files": Mapping[str, str], "digest": str, "salt": str | None, "salt_hash": str,
+    "removed_users": int,
 }  # fmt: skip
-_MOST = {"users": 2**31 - 1, "weeks": 100_000}
+_MOST = {"users": 2**31 - 1, "weeks": 100_000, "removed_users": 2**31 - 1}
 
 
 class Manifest(dict[str, Any]):
@@ -96,9 +97,17 @@ def counted_of(content: Mapping[str, Any]) -> dict[str, Any]:
     return counted
 
 
+def users_left(content: Mapping[str, Any]) -> int:
+    """Number of users of a run, without those who were removed."""
+    return int(content["users"]) - int(content.get("removed_users", 0))
+
+
 def run_key(content: Mapping[str, Any]) -> str:
-    """Key of the shards of a run: its identity, the versions of the libraries that made them, hash of its salt."""
+    """Key of the shards of a run: its identity, the versions of the libraries that made them, hash of its salt, and how
+    many users were removed: shards with and without somebody are never taken for those of one run.
+    """
     made = [content.get("identity"), content.get("versions"), content.get("salt_hash")]
+    made += [content["removed_users"]] if "removed_users" in content else []
     return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:32]
 
 

@@ -16,10 +16,11 @@ from skg_bench.core.shapes import shaped
 from skg_bench.core.text import html_table
 from skg_bench.runfolder import schema, shards
 from skg_bench.runfolder.links import check_links
-from skg_bench.runfolder.manifest import MANIFEST, accepted, manifest_of, run_key
+from skg_bench.runfolder.manifest import MANIFEST, accepted, manifest_of, run_key, users_left
 from skg_bench.runfolder.shards import LogName
 from skg_bench.runfolder.telling import Telling, telling_of
 
+REMOVAL = ".forget.move"  # in the folder of a run: files without a user whose removal was interrupted
 _IN_BRIEF = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
 
 
@@ -61,6 +62,11 @@ class Run:
                 "lost, its `skg-bench run` command writes it again"
             )
         check_links(self.path)
+        if (self.path / REMOVAL).exists():
+            raise UsageError(
+                f"{self.path}: the removal of a user was interrupted; complete it: "
+                f"skg-bench forget {self.path} --user ID"
+            )
         if self.manifest.get("schema") != schema.SCHEMA_VERSION:
             raise UsageError(
                 f"{self.path} has schema version {self.manifest.get('schema')!r}, this is version "
@@ -134,7 +140,7 @@ class Run:
     def _repr_html_(self) -> str:
         """Table for a notebook: a row an arm."""
         weeks = "" if self.telling.imported else f", {self.manifest['weeks']} weeks"
-        caption = f"{self.path}: {self.manifest['users']:,} users{weeks}"
+        caption = f"{self.path}: {users_left(self.manifest):,} users{weeks}"
         try:
             figures = self._figures()
         except UsageError as error:

@@ -66,6 +66,12 @@ REPLAYED_COLUMNS = (
         nullable=True,
         truth=True,
     ),
+    _field(
+        "asked_again",
+        pa.bool_(),
+        "the user's next message of the same conversation asks the same; null: the log names no conversation or answer",
+        nullable=True,
+    ),
 )
 """What a log that is replayed says of its turns, the last columns of the turn log."""
 

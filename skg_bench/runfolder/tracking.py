@@ -54,6 +54,13 @@ class Sink(Protocol):
         """
         ...
 
+    def forget(self, run: Run, user: int) -> str:
+        """Remove what is there of a user of the run; returns in words what was removed.
+
+        Raises whatever its library raises, when it could not do so.
+        """
+        ...
+
 
 class Tracker(Protocol):
     """Choice of a configuration: no sink, one, or several."""

@@ -158,6 +158,22 @@ class MLflow:
             if (run.path / name).is_file() and (page or name != _PAGE):
                 client.log_artifact(run_id, str(run.path / name))
 
+    def forget(self, run: Run, user: int) -> str:
+        """Remove all runs of this run, whose figures and pages have the user in them; an export makes them again.
+
+        Raises UsageError while another process delivers.
+        """
+        with _alone(run.path):
+            uri, client = self.address(run.path), self._client(run.path)
+            records = _records(client, run)
+            for record in records:
+                if not self._named():
+                    check_place(uri, record.info.artifact_uri)
+                _remove(client, uri, record)
+        again = f"again without them: skg-bench export {self.name} {run.path}"
+        kept = "" if uri.startswith(_LOCAL) else " (figures go for good with `mlflow gc` on its server)"
+        return f"{len(records)} runs removed from {uri}{kept}; {again}"
+
     def _client(self, run: Path) -> "MlflowClient":
         client = _import()
         prepare_database(self.address(run))
@@ -209,6 +225,27 @@ def _known(client: "MlflowClient", experiment: str, run: Run) -> dict[str, Any]:
     """MLflow's runs of this run, by arm."""
     records = client.search_runs([experiment], f"tags.`{_IDENTITY}` = '{run.manifest['identity']}'", max_results=10_000)
     return {record.data.tags[_ARM]: record for record in records}
+
+
+def _records(client: "MlflowClient", run: Run) -> list[Any]:
+    """MLflow's runs of this run, deleted ones too."""
+    from mlflow.entities import ViewType
+
+    if (experiment := client.get_experiment_by_name(run.config["experiment"])) is None:
+        return []
+    tag = f"tags.`{_IDENTITY}` = '{run.manifest['identity']}'"
+    return list(client.search_runs([experiment.experiment_id], tag, ViewType.ALL, max_results=10_000))
+
+
+def _remove(client: "MlflowClient", uri: str, record: Any) -> None:
+    """Remove a run of MLflow with its files; from a database of this machine for good."""
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+    get_artifact_repository(record.info.artifact_uri, tracking_uri=uri).delete_artifacts()  # type: ignore[no-untyped-call]
+    if record.info.lifecycle_stage == "active":
+        client.delete_run(record.info.run_id)
+    if uri.startswith(_LOCAL):
+        client._tracking_client.store._hard_delete_run(record.info.run_id)  # noqa: SLF001  as `mlflow gc` does
 
 
 def _create(client: "MlflowClient", experiment: str, run: Run, arm: str, parent: Any) -> Any:

@@ -93,7 +93,7 @@ class Opik:
         url = self.address(run.path)
         if not url:
             raise UndeliveredError(f"no server is named, by tracker.url or OPIK_URL_OVERRIDE; all is in {path}")
-        project = f"{run.config['experiment']}-{str(run.manifest['identity'])[:8]}"
+        project = _project(run)
         with _client(url) as client:
             keys = {key for key, _ in _lines(path)}
             left, taken = keys - _shown(client, project), 0
@@ -104,6 +104,28 @@ class Opik:
                 progress(total - len(left) + taken, total)
             _look(client, project, keys, progress)
         return f"{total:,} traces in project {project} at {url} ({taken:,} of them new)"
+
+    def forget(self, run: Run, user: int) -> str:
+        """Delete the traces of a user, under all arms, and look whether they are gone."""
+        url, project = self.address(run.path), _project(run)
+        if not url:
+            raise UndeliveredError(f"{events.EVENTS_FILE} holds traces, and OPIK_URL_OVERRIDE names no server")
+        threads = {f"{arm}/u{user}" for arm in run.arms}
+        with _client(url) as client:
+            ids = _of_threads(client, project, threads)
+            for first in range(0, len(ids), _BATCH):
+                body = dumps({"ids": ids[first : first + _BATCH]}).encode()
+                headers = {"Content-Type": "application/json"}
+                _refuse(_answer(client, "POST", "traces/delete", content=body, headers=headers))
+            for seconds in _LOOKS:
+                sleep(seconds)
+                if not (left := len(_of_threads(client, project, threads))):
+                    return f"{len(ids):,} traces deleted of project {project} at {url}"
+        raise UndeliveredError(f"the server still shows {left:,} of {len(ids):,} traces that it was to delete")
+
+
+def _project(run: Run) -> str:
+    return f"{run.config['experiment']}-{str(run.manifest['identity'])[:8]}"
 
 
 def _client(url: str) -> "httpx.Client":
@@ -156,22 +178,33 @@ def _answer(client: "httpx.Client", method: str, path: str, **options: Any) -> "
 
 def _shown(client: "httpx.Client", project: str) -> set[int]:
     """Keys of the project's traces on the server."""
-    keys, received, page = set[int](), 0, 1
+    return {UUID(trace["id"]).int & _KEY for trace in _traces(client, project)}
+
+
+def _of_threads(client: "httpx.Client", project: str, threads: set[str]) -> list[str]:
+    """Ids of the traces of some threads."""
+    return [str(UUID(trace["id"])) for trace in _traces(client, project) if trace.get("thread_id") in threads]
+
+
+def _traces(client: "httpx.Client", project: str) -> Iterator[dict[str, Any]]:
+    """Traces of the project on the server, without what they say."""
+    received, page = 0, 1
     while True:
         query = {"project_name": project, "page": page, "size": _BATCH, "truncate": True, "exclude": _UNSEEN}
         answer = _answer(client, "GET", "traces", params=query)
         if answer.status_code == 404:  # no such project yet
-            return keys
+            return
         _refuse(answer)
         try:
             read = answer.json()
             content, total = read["content"], int(read["total"])
-            keys.update(UUID(trace["id"]).int & _KEY for trace in content)
-        except (ValueError, KeyError, TypeError) as error:
+            _ = [UUID(trace["id"]) for trace in content]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UndeliveredError(f"{answer.url.host} answers as no Opik does; its address ends in /api") from error
+        yield from content
         received, page = received + len(content), page + 1
         if not content or received >= total:
-            return keys
+            return
 
 
 def _look(client: "httpx.Client", project: str, keys: set[int], progress: Callable[[int, int], None]) -> None:

@@ -53,3 +53,6 @@ class Mood:
                 progress(n, 3_000)
         files = sorted(file.name for file in run.path.iterdir() if file.suffix in (".html", ".svg"))
         return f"10 of 10, {run.manifest['incomplete']}, {files}"
+
+    def forget(self, run: Run, user: int) -> str:
+        return f"user {user} is gone"

@@ -1,6 +1,7 @@
 """The whole way of labels by commands: draw, judge, read, decide, and what is refused on it."""
 
 import csv
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -93,9 +94,10 @@ def test_a_machine_alone_decides_nothing_and_with_labels_its_errors_are_taken_ou
     judge("every.csv", "model.csv", {"wrong": "near"})  # a judge that finds nothing wrong
     code, out, _ = call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"), "--judge", "model.csv")
     assert code == 0
-    (row,) = [line for line in out.splitlines() if line.startswith("all ")]
+    row = next(line for line in out.splitlines() if line.startswith("all "))
     assert row.split("%")[0].split()[-1] == "0.0"
-    assert "model.csv calls wrong 0 of " in out
+    assert "wrong by people: the judge says so too" in out
+    assert re.search(r"^all +0 of [1-9]", out, re.MULTILINE)
     assert "all: pays if a wrong answer costs less than $0.0" in out
     assert not {"model"} & {row["rater"] for row in rows_of(folder / "labels.csv")}
 
@@ -178,7 +180,7 @@ def test_another_seed_draws_other_turns(folder: Path) -> None:
     assert len(first & second) < len(first) / 2
     for seed, judged in (("0", "30"), ("1", "0")):
         out = call("data", "label", str(folder), "--read", judge("s0.csv", "ann.csv"), "--seed", seed)[1]
-        (row,) = [line for line in out.splitlines() if line.startswith("all ")]
+        row = next(line for line in out.splitlines() if line.startswith("all "))
         assert (int(row.split()[2]) < 5) == (judged == "0")
 
 
@@ -188,7 +190,7 @@ def test_the_order_of_another_seed_is_kept_for_the_run_and_its_page(folder: Path
     judge("s.csv", "ann.csv")
     out = call("data", "label", str(folder), "--read", "ann.csv", "--seed", "4")[1]
     assert out == call("data", "label", str(folder), "--read", "ann.csv")[1]
-    (row,) = [line for line in out.splitlines() if line.startswith("all ")]
+    row = next(line for line in out.splitlines() if line.startswith("all "))
     hits, judged = row.split()[1:3]
     page = judged_log(Run(folder))
     assert page is not None

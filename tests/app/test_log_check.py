@@ -170,3 +170,42 @@ def test_what_is_no_log_is_refused_with_what_is(elsewhere: Path, words: tuple[st
     Path("empty").mkdir()
     Path("a.csv").write_text("user,text,words\nann,how long for tea,tea\nann,will it rain,rain\nbob,when is tea,tea\n")
     assert fault in refused("run", *words)
+
+
+def large(folder: Path, monkeypatch: pytest.MonkeyPatch, encoding: str = "utf-8", bad: str = "") -> Path:
+    """A log of which the first 3,000 bytes are looked at; every third message has two lines in quotes."""
+    monkeypatch.setattr("skg_bench.app.log_check._HEAD", 3_000)
+    rows = [
+        f'u{i % 3},2026-05-{1 + i // 20:02d}T10:{i % 60:02d}:00,"what is {i}\nand why",a\n' if i % 3 == 0 else
+        f"u{i % 3},2026-05-{1 + i // 20:02d}T10:{i % 60:02d}:00,what is {i},a\n"
+        for i in range(200)
+    ]  # fmt: skip
+    path = folder / "log.csv"
+    path.write_text("user,time,message,answer\n" + bad + "".join(rows), encoding=encoding)
+    return path
+
+
+def test_of_a_large_log_the_first_rows_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = large(tmp_path, monkeypatch)
+    code, out, _ = call("data", "check", str(path))
+    assert code == 0
+    assert f"{path}: looked at are its first 2," in out
+    assert "left out: no row" in out  # the cut goes through no row, and none is torn
+    assert "growth" not in out
+    assert f"simulator.path={path}" in out.splitlines()[-1]
+    assert f"{path}: 4 columns" in out
+    whole = build("simulator", compose(shlex.split(out.splitlines()[-1])[2:]).root["simulator"], COMMAND_LINE)
+    assert whole.record.turns == 200
+
+
+def test_an_error_in_the_first_rows_names_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = large(tmp_path, monkeypatch, bad="u1,not a time,what is this,a\n" * 90)
+    err = refused("data", "check", str(path))
+    assert err.count("log.csv") == err.count(str(path)) > 0  # and no copy of it
+
+
+def test_a_large_log_of_two_byte_letters_is_looked_at_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, _ = call("data", "check", str(large(tmp_path, monkeypatch, encoding="utf-16")))
+    assert code == 0
+    assert "looked at are" not in out
+    assert "200 turns of 3 users" in out

@@ -29,6 +29,7 @@ COMMANDS = (
     "init log fresh",
     "skills runs/none",
     "data label runs/none",
+    "forget runs/none --user nobody",
     "runs .",
     "claims --make --dry-run locking",  # which reads the files of claims; the table composes 13 runs, in 13 s
     "experiment grid --help",

@@ -12,7 +12,7 @@ from tests.tracker.contract import ContractServer, Handler
 
 Failure = Literal["refuse", "500", "hang", "busy", "forgetful", "shy", "denied", "deaf"]
 _HALF_A_DAY = 12 * 3600 * 1000
-BATCH = ("post", "/v1/private/traces/batch")
+BATCH, DELETE = ("post", "/v1/private/traces/batch"), ("post", "/v1/private/traces/delete")
 
 
 class Server:
@@ -81,6 +81,8 @@ class Server:
             return (500, {"message": "out of order"}) if failing == "500" else (401, {"message": self._key()})
         if (method, route) == ("get", "/v1/private/traces"):
             return self._page(shy=failing == "shy")
+        if (method, route) == DELETE:
+            return self._delete(body, errors)
         if (method, route) != BATCH:
             return 404, {"message": "no route"}
         if failing == "busy":
@@ -101,8 +103,18 @@ class Server:
         traces = [trace for trace in self.traces.values() if trace["project_name"] == parameters["project_name"]]
         if not traces or shy:
             return 404, {"errors": ["no such project"]}
-        content = [{"id": trace["id"]} for trace in traces[(page - 1) * size : page * size]]
+        content = [
+            {key: trace[key] for key in ("id", "thread_id")} for trace in traces[(page - 1) * size : page * size]
+        ]
         return 200, {"content": content, "page": page, "size": len(content), "total": len(traces)}
+
+    def _delete(self, body: Any, errors: list[str]) -> tuple[int, Any]:
+        if errors:
+            self.complaints += errors
+            return 400, {"errors": errors}
+        if self._failure != "forgetful":
+            self.traces = {name: trace for name, trace in self.traces.items() if name not in body["ids"]}
+        return 204, None
 
     def _key(self) -> str:
         """What the last request was authorised by."""

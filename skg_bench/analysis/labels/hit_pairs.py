@@ -22,7 +22,8 @@ STRATA = ("same text", "same intent", "other intent", "not known")
 """Facts that the log itself knows of a hit: its answer is the log's own text, another one given to the same intent,
 one given to another intent, or nothing is known of it."""
 SAME_TEXT = 0
-_COLUMNS = ("message", "event", "logged_answer", "stored_answer", "same_answer", "same_intent", "time", "logged_time")
+_COLUMNS = ("message", "event", "logged_answer", "stored_answer", "same_answer", "same_intent", "time", "logged_time",
+            "asked_again")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,17 @@ class HitPairs:
                     return self.table["message"][turn].as_py(), answers[turn].as_py()
         raise KeyError(pair)
 
+    def all_texts(self) -> dict[int, tuple[str, str]]:
+        """Message and answer of all pairs that could be judged, by digest."""
+        texts, logged = dict[int, tuple[str, str]](), self.table["logged_answer"]
+        for hits in self.arms:
+            for digests, answers in ((hits.pair, self.stored[hits.arm]), (hits.logged, logged)):
+                distinct, first = np.unique(digests, return_index=True)
+                at = pa.array(hits.turn[first])
+                columns = (self.table["message"].take(at).to_pylist(), answers.take(at).to_pylist())
+                texts.update(zip(distinct.tolist(), zip(*columns, strict=True), strict=True))
+        return texts
+
     @property
     def pairs(self) -> U64:
         """Digests of all pairs that could be judged, sorted."""
@@ -89,7 +101,7 @@ def hit_pairs(run: RunTables, arms: Sequence[str], seed: int = 0) -> HitPairs:
             f"{run.path}: its words are hashes, which nobody can judge; run it again with simulator.redact=false"
         )
     rows = {arm: run.turns(arm, _COLUMNS) for arm in arms}
-    table = rows[arms[0]].select(["user", "event", "message", "logged_answer", "time", "logged_time"])
+    table = rows[arms[0]].select(["user", "event", "message", "logged_answer", "time", "logged_time", "asked_again"])
     order = _numbers(table, seed)
     stored = {arm: turns["stored_answer"] for arm, turns in rows.items()}
     hits = [_arm_hits(arm, turns, order) for arm, turns in rows.items()]

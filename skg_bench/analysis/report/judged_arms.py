@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from skg_bench.analysis.labels.asked_again import NO_CONVERSATIONS
 from skg_bench.analysis.labels.hit_pairs import SAME_TEXT
 from skg_bench.analysis.labels.label_shares import LabelShare
 from skg_bench.analysis.labels.labelled_run import ArmLabels, judged_arms, kept_labels, kept_seed, labelled_run
@@ -38,6 +39,7 @@ class JudgedLog:
     rows: Sequence[JudgedRow]
     n_labels: int
     raters: Sequence[str]  # sentences on who agrees
+    again: str  # sentences on users who asked again
     unit: str  # "$", or "calls" of the model
     largest: float  # price at the end of the slider
     command: str  # that draws turns to be judged
@@ -58,6 +60,7 @@ def judged_log(run: Run) -> JudgedLog | None:
         rows,
         labelled.n_labels,
         [each.words for each in labelled.agreements],
+        NO_CONVERSATIONS if labelled.again is None else labelled.again.words,
         labelled.arms[0].decision.saving.unit,
         100.0 * saved,
         command,

@@ -62,9 +62,10 @@ def _jobs(summary: Summary, arm: str, *, caution: bool) -> list[Sentence]:
 def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:
     """Facts that a reader should know of the log, as (what, words). `turns`: of the run."""
     names = {"intent": "intents", "answer": "answers", "satisfaction": "ratings", "action": "actions",
-             "propensity": "propensities", "cost_usd": "costs", "latency_ms": "waiting times"}  # fmt: skip
+             "propensity": "propensities", "cost_usd": "costs", "latency_ms": "waiting times",
+             "session": "conversations"}  # fmt: skip
     held_columns = [names[column] for column in log["knows"]]
-    unsaid = [names[column] for column in ("intent", "answer", "satisfaction") if column not in log["knows"]]
+    unsaid = [names[column] for column in ("intent", "answer", "satisfaction", "session") if column not in log["knows"]]
     people = "pseudo-users, no persons" if log["pseudo_users"] else "users"
     return [
         ("Log", f"{log['file']}: {log['turns']:,} turns of {log['users']:,} {people} in {log['weeks']:,} weeks"),

@@ -277,9 +277,14 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     late = f"{content.pending_feedback:,} in all arms: given, but known only after the end, and used in nothing"
     versions, data = manifest.get("versions") or {}, manifest.get("data") or {}
     corpus = manifest.get("corpus")  # one that others published
+    removed = manifest.get("removed_users", 0)
     return [
         ("Identity", str(manifest.get("identity", ""))),
         ("Folder", str(run.path)),
+        *(
+            [("Removed since", f"{removed:,} of {manifest['users']:,} users; all figures are of the others")]
+            * bool(removed)
+        ),
         *([("Table", f"{imported['file']}: {', '.join(imported['columns'])}")] if imported else []),
         *([] if imported else [("Seed", str(content.seed))]),
         (f"Utility of a {_noun(content)}", worth),

@@ -14,7 +14,7 @@ from skg_bench.analysis.summary.document import SUMMARY_VERSION
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import members_of, text_of
 from skg_bench.core.text import printable
-from skg_bench.runfolder.manifest import accepted, manifest_of
+from skg_bench.runfolder.manifest import accepted, manifest_of, users_left
 
 _NO_FIGURES = "no figures of this version: skg-bench report"
 
@@ -60,9 +60,9 @@ def _listed(folder: Path) -> ListedRun:
     when = (folder / "manifest.json").stat().st_mtime
     try:
         manifest = manifest_of(folder / "manifest.json")
-        size, seed, arms = f"{manifest['users']} x {manifest['weeks']}", manifest["seed"], len(manifest["arms"])
+        size, seed, arms = f"{users_left(manifest)} x {manifest['weeks']}", manifest["seed"], len(manifest["arms"])
         if manifest.get("imported"):  # made elsewhere: it has no weeks and no seed
-            size, seed = f"{manifest['users']} x -", "-"
+            size, seed = f"{users_left(manifest)} x -", "-"
         unfinished, question = manifest.get("incomplete", False), manifest.get("question", "")
     except UsageError:
         return ListedRun(folder, when, "-", "-", "-", state="its manifest cannot be read: run it again")

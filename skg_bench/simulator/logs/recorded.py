@@ -19,7 +19,7 @@ from skg_bench.core.calendar import WEEK
 from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, feedback_rows
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import I8, I32, I64, Bool
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.core.record import LOGS_DOMAIN, Record
 from skg_bench.core.world import (
@@ -45,6 +45,7 @@ from skg_bench.runfolder.encoding import encoded
 from skg_bench.simulator.answers.skill_names import distinct
 from skg_bench.simulator.logs import recorded_rows
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, hashed, holds_tables, is_dataset
+from skg_bench.simulator.logs.recorded_again import again_signs
 from skg_bench.simulator.logs.recorded_agentropy import agentropy_turns, assumed
 from skg_bench.simulator.logs.recorded_assumptions import assumptions
 from skg_bench.simulator.logs.recorded_columns import LogColumns
@@ -276,7 +277,7 @@ class Recorded:
         type_, type_of_source = log.type[at], np.where(source >= 0, log.type[source], -1)
         answer, answer_then = log.answer_of[type_], log.answer_of[type_of_source]
         intent, intent_then = log.intent_of[type_], log.intent_of[type_of_source]
-        same, apart = intent == intent_then, ~self._share(type_, type_of_source)
+        same, apart = intent == intent_then, ~self._log.share(type_, type_of_source)
         unknown = (intent < 0) | (intent_then < 0) | ~(same | apart)
         since = np.datetime64(log.first_day, "s")
         return {
@@ -290,6 +291,7 @@ class Recorded:
             "stored_answer": encoded(answer_then, answers),
             "same_answer": pa.array(answer == answer_then, mask=(answer < 0) | (answer_then < 0)),
             "same_intent": pa.array(same, mask=unknown),
+            "asked_again": pa.array(self._again[at] == 1, mask=self._again[at] < 0),
         }
 
     @cached_property
@@ -300,21 +302,14 @@ class Recorded:
         return users, answers
 
     @cached_property
+    def _again(self) -> I8:
+        return again_signs(self._log)
+
+    @cached_property
     def _ids(self) -> pa.Array | None:
         """Ids of the turns as logs show them."""
         ids = self._log.id
         return pa.array(list(self.show(ids.to_pylist())), pa.string()) if ids is not None and self.redact else ids
-
-    def _share(self, type_: I32, other: I32) -> Bool:
-        """Do two types have an active intent in common? They broadcast."""
-        active = self._log.active_of
-        if active.shape[1] == 1:  # no type has several: five times faster
-            intent = active[:, 0][type_]
-            alone: Bool = (intent == active[:, 0][other]) & (intent >= 0)
-            return alone
-        shared: Bool = ((active[type_][..., :, None] == active[other][..., None, :])
-                        & (active[type_][..., :, None] >= 0)).any(axis=(-2, -1))  # fmt: skip
-        return shared
 
     # ----------------------------------------------------------------------------------------------- events
 
@@ -374,7 +369,7 @@ class Recorded:
         said_of, intent_of = self._log.answer_of, self._log.intent_of
         type_, source = event.type[row], np.where(answer >= 0, state.ledger.type[row, answer], -1)
         same = (said_of[type_] == said_of[source]) & (said_of[type_] >= 0)
-        other = (intent_of[type_] >= 0) & (intent_of[source] >= 0) & ~self._share(type_, source)
+        other = (intent_of[type_] >= 0) & (intent_of[source] >= 0) & ~self._log.share(type_, source)
         return np.where(same, AS_LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
     def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:

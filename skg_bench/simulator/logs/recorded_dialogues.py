@@ -7,6 +7,7 @@ minute between its turns, so that a book can be carried from one to the next; wh
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from itertools import groupby
@@ -77,6 +78,7 @@ def _sgd_turns(dialogue: Any, position: int) -> list[RecordedTurn]:
                 RecordedTurn(
                     position, None, None, turn["utterance"], f"{dialogue['dialogue_id']}#{i}",
                     intents[0] if intents else None, None if reply is None else reply["utterance"], also=intents[1:],
+                    session=dialogue["dialogue_id"],
                 )
             )  # fmt: skip
             before = frames
@@ -127,7 +129,8 @@ def uss(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
         cells = line.split("\t")
         if not line.strip():
             if block:
-                dialogues.append((f"{path.name}:{block[0][0]}", _uss(block)))
+                name = f"{path.name}:{block[0][0]}"
+                dialogues.append((name, [replace(row, session=name) for row in _uss(block)]))
             block = []
         elif len(cells) >= 3 and cells[0] in ("USER", "SYSTEM"):
             if cells[1] != "OVERALL":

@@ -33,6 +33,8 @@ _NAMES = {  # how columns are called, English and German, the more telling first
     "cost_usd": "cost_usd total_cost cost price kosten preis",
     "latency_ms": "latency_ms latency duration_ms duration response_time wait wartezeit antwortzeit dauer",
     "action": "action skill served_by handler route aktion",
+    "session": "session session_id conversation_id conversation thread_id thread dialogue_id dialog_id chat_id sitzung "
+    "gespräch gespraech unterhaltung",
     "message": "message user_message question query prompt input utterance request conversation messages nachricht "
     "frage anfrage text content",
 }
@@ -138,6 +140,13 @@ def _repeats(cells: Sequence[Any]) -> float:
     return 0.0 if distinct < 2 or distinct == len(some) else distinct / len(some)
 
 
+def _groups(cells: Sequence[Any]) -> float:
+    """As `_repeats`, of cells that are names."""
+    return (
+        0.0 if any(isinstance(cell, list | dict) or len(str(cell).split()) > 1 for cell in cells) else _repeats(cells)
+    )
+
+
 def _numbers(cells: Sequence[Any]) -> float:
     some = [str(cell) for cell in _filled(cells)]
     return float(bool(some) and all(any(sign.isdigit() for sign in text) for text in some))
@@ -150,8 +159,15 @@ def _differ(cells: Sequence[Any]) -> float:
 
 _HOLDS: Mapping[str, Callable[[Sequence[Any]], float]] = {  # how well the cells of a column fit a field, 0: not at all
     "user": _repeats, "time": _times, "message": _prose, "id": _differ, "cost_usd": _numbers, "latency_ms": _numbers,
+    "session": _groups,
 }  # fmt: skip
-_CHECKED = ("time", "id", "cost_usd", "latency_ms")  # fields that a column of their very name may still not hold
+_CHECKED = (
+    "time",
+    "id",
+    "cost_usd",
+    "latency_ms",
+    "session",
+)  # fields that a column of their very name may still not hold
 
 
 def rating_words(words: Sequence[str]) -> tuple[dict[str, list[str]], str] | None:

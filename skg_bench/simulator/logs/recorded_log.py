@@ -64,6 +64,7 @@ class RecordedLog:
     position: I64  # [N] line or row
     cost_usd: F64  # [N] NaN: not known
     latency_ms: F64  # [N]
+    session: I32  # [N] conversation, -1: the log does not say
     first_day: str
     knows: tuple[str, ...]
     offsets: Offsets
@@ -73,6 +74,17 @@ class RecordedLog:
         """Own intent of each type `[T + 1]`, -1: not known; the last, which index -1 finds, is -1."""
         first: I32 = self.active_of[:, 0]
         return first
+
+    def share(self, type_: I32, other: I32) -> Bool:
+        """Do two types have an active intent in common? They broadcast."""
+        active = self.active_of
+        if active.shape[1] == 1:  # no type has several: five times faster
+            intent = active[:, 0][type_]
+            alone: Bool = (intent == active[:, 0][other]) & (intent >= 0)
+            return alone
+        shared: Bool = ((active[type_][..., :, None] == active[other][..., None, :])
+                        & (active[type_][..., :, None] >= 0)).any(axis=(-2, -1))  # fmt: skip
+        return shared
 
     def metered(self, at: I64) -> AsServed | Metered:
         """Case of turns `at` `[B]`: what their answers cost, as far as the log has a column for it."""
@@ -150,10 +162,12 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     rating = _rated(rows, turns, reading.ratings, name)
     actions, action = rows.coded("action", str.strip)
     by_llm = np.array([word.lower() in _LLM for word in actions] + [True])[action[turns]]
+    _, session = _said(rows, "session", turns)
     columns = {
         "intent": active >= 0, "answer": answer >= 0, "satisfaction": rating >= 0,
         "action": np.array("action" in rows.cells), "propensity": ~np.isnan(propensity),
         "cost_usd": ~np.isnan(cost), "latency_ms": ~np.isnan(latency),
+        "session": session >= 0,
     }  # fmt: skip
     ids = rows.cells.get("id")
     return RecordedLog(
@@ -162,7 +176,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
         time[order], local[order], text, (type_[:-1] - 1).astype(np.int32), by_llm, rating,
         np.zeros(len(turns), np.int64) if rows.delay is None else rows.delay[turns],
         names, None if ids is None else ids.take(pa.array(turns)).combine_chunks(),
-        rows.position[turns], cost[order], latency[order] * reading.milliseconds, monday.date().isoformat(),
+        rows.position[turns], cost[order], latency[order] * reading.milliseconds, session, monday.date().isoformat(),
         tuple(what for what, mask in columns.items() if mask.any()), offsets,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
 
 TURN_FIELDS = (
     "user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity", "cost_usd",
-    "latency_ms",
+    "latency_ms", "session",
 )  # fmt: skip
 REQUIRED = TURN_FIELDS[:3]
 INVENTED = {"user": "users", "time": "time"}  # of them, what is made up where a log has none, and what that is called
@@ -43,6 +43,7 @@ class RecordedTurn:
     also: Sequence[str] = ()  # intents that are active besides: whether an answer to one is wrong, nobody knows
     cost_usd: Any = None
     latency_ms: Any = None
+    session: Any = None  # the conversation
 
 
 @dataclass
@@ -181,6 +182,7 @@ def turns_of(path: Path | str, position: int, cells: Cells, out: LeftOut) -> Ite
                 position, cells["user"], reply.get("timestamp") or entry.get("timestamp") or cells["time"],
                 entry.get("content"), _numbered(cells.get("id"), i),
                 cells.get("intent"), reply.get("content"), None, cells.get("action"),
+                session=str(cells.get("session") or f"row {position}"),
             )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Labels of raters: faults are named by row, contradictions refused, agreement is Cohen's."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from skg_bench.analysis.labels.hit_pairs import hit_pairs, pair_digest
 from skg_bench.analysis.labels.label_shares import PairLabel
 from skg_bench.analysis.labels.labelled_run import labelled_run
+from skg_bench.analysis.labels.machine_labels import machine_labels
 from skg_bench.analysis.labels.rater_labels import agreements, labels_of, labels_text, merged, read_sheet, settled
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
@@ -125,7 +127,7 @@ def test_a_judge_is_held_against_people_pair_by_pair(log_run: Run) -> None:
     ((stored, _),), (arm,) = truth(pairs), pairs.arms
     words = dict(zip(arm.pair.tolist(), stored.tolist(), strict=True))
     by_rater = {pair: {"ann": label} for pair, label in words.items()}
-    (figures,) = labelled_run(log_run, by_rater, ["all"], judge="exact").arms
+    (figures,) = labelled_run(log_run, by_rater, ["all"], judge=partial(machine_labels, "exact")).arms
     assert figures.machine is not None
     logged = set(arm.logged.tolist())  # pairs that the log itself has, some of which are stored answers too
     flagged = {pair: int(pair in logged) for pair in words}

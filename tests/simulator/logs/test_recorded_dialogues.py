@@ -207,7 +207,7 @@ def test_the_published_sgd_is_read_whole(published: Callable[[str], Path]) -> No
     assert simulator.record.left_out == {}
     assert simulator.record.turns == len(utterances)
     assert set(simulator.messages) == set(utterances)
-    assert simulator.record.knows == ("intent", "answer")
+    assert simulator.record.knows == ("intent", "answer", "session")
     assert "Restaurants.ReserveRestaurant" in simulator.intents
 
 
@@ -218,7 +218,7 @@ def test_the_published_uss_is_read_whole_with_its_ratings(published: Callable[[s
     utterances = [line[1] for line in lines if line[0] == "USER" and line[1] != "OVERALL"]
     assert simulator.record.left_out == {}
     assert simulator.record.turns == len(utterances)
-    assert simulator.record.knows == ("answer", "satisfaction")
+    assert simulator.record.knows == ("answer", "satisfaction", "session")
     events = population(simulator)
     row, turn = np.nonzero(np.arange(events.text.shape[1]) < events.n[:, None])
     rating = replayed(simulator).rating[row, turn]

@@ -1,0 +1,196 @@
+"""`skg-bench forget`: one user out of a run folder, and out of its copies elsewhere.
+
+Copies come first, while the run still says what they hold. Then all files are written anew beside the old ones, and
+moved over them (runfolder/forgetting.py): a command that was killed is completed by the next one.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from skg_bench.analysis.labels.hit_pairs import hit_pairs
+from skg_bench.analysis.labels.labelled_run import judged_arms
+from skg_bench.analysis.labels.rater_labels import LABELS_FILE, labels_seed, labels_text, merged, read_sheet
+from skg_bench.app.answer_judges import JUDGE_FILE
+from skg_bench.app.launch import write_outputs
+from skg_bench.app.progress import console, plural
+from skg_bench.app.run_trackers import forget_copies
+from skg_bench.asking.asking import ASKS_FOLDER
+from skg_bench.asking.recorded_removal import recordings_without
+from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.foreign import bytes_of
+from skg_bench.core.temporary import replace_whole
+from skg_bench.core.text import printable
+from skg_bench.runfolder import forgetting, shards
+from skg_bench.runfolder.lock import held
+from skg_bench.runfolder.manifest import MANIFEST, TABLES
+from skg_bench.runfolder.measured_run import shared_by
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.wholeness import lost_shards
+
+_OURS = (MANIFEST, *TABLES, LABELS_FILE, *shards.LOGS, ASKS_FOLDER, "pool")  # in a run folder
+_RECORDED = "skg_bench.llm.recorded.RecordedModel"
+_SHORT = 3  # characters of a name that stands in any file
+
+
+def forget_user(folder: Path, user: str, recordings: Sequence[Path]) -> bool:
+    """Remove a user, as the log names them; returns whether nothing that is known is left. `recordings`: folders
+    outside of the run.
+
+    Raises UsageError for a run that is not finished or not whole, a user whom it does not have, and the only one;
+    then nothing is changed. OSError.
+    """
+    screen = console()
+    if not (folder / MANIFEST).is_file():
+        Run(folder)  # says what it is
+    with held(folder, "run"):
+        interrupted = _completed(folder)
+        run = Run(folder)
+        names = _names(run)
+        if interrupted and user not in names:
+            screen.print(f"{folder}: the removal that was interrupted is complete", soft_wrap=True)
+            return True
+        number = _number(run, user, names)
+        _check_whole(run)
+        for place in recordings:
+            if not place.is_dir():
+                raise UsageError(f"--recording {place} is no folder")
+        log = run.manifest.get("log") or {}
+        turns = run.turns(run.arms[0], ["user"], [number]).num_rows
+        copies = list(forget_copies(run, number))
+        with forgetting.written_beside(folder):
+            texts = forgetting.write_logs_without(run, number)
+            _write_labels(run, number)
+            _write_recordings(run, texts.only_mine, recordings)
+        _completed(folder)
+    left = [line for line, gone in copies if not gone]
+    left += [*_other_recordings(run, recordings), *_other_files(folder, user), *_texts_of_others(texts.others, user)]
+    lines = [f"{folder}: removed a user with {plural(turns, 'turn')}; {plural(len(names) - 1, 'user')} are left"]
+    lines += [line for line, gone in copies if gone]
+    lines += _sharing(run)
+    if log:
+        lines.append(
+            f"{log['file']} still has this user: remove them there too, or the next run of it brings them back"
+        )
+    for line in [*lines, *(f"left: {line}" for line in left)]:
+        screen.print(printable(line), soft_wrap=True, markup=False, highlight=False)
+    return not left
+
+
+def _completed(folder: Path) -> bool:
+    """Complete a removal that was interrupted; False: there was none, or it had changed nothing."""
+    forgetting.drop_unfinished(folder)
+    if (folder / forgetting.MOVING).exists():
+        forgetting.move_over(folder)
+    if not (folder / forgetting.TABLES_MISSING).exists():
+        return False
+    write_outputs(folder)
+    forgetting.end_removal(folder)
+    return True
+
+
+def _names(run: Run) -> dict[str, int]:
+    """Number of each user by name."""
+    table = run.turns(run.arms[0], ["logged_user"])
+    number, first = np.unique(table["user"].to_numpy(), return_index=True)
+    names = table["logged_user"].take(first).to_pylist()
+    return {name: int(user) for name, user in zip(names, number.tolist(), strict=True) if name is not None}
+
+
+def _number(run: Run, user: str, names: dict[str, int]) -> int:
+    if not names:
+        raise UsageError(f"{run.path}: its users are simulated, so there is nobody to remove")
+    log = run.manifest.get("log") or {}
+    shown = _hashed(run, user) if log.get("redacted") else user
+    if shown not in names:
+        raise UsageError(f"--user {user}: {run.path} has no such user; {nearest(shown, names)}")
+    if len(names) == 1:
+        raise UsageError(f"--user {user}: {run.path} has no other user; delete the folder")
+    return names[shown]
+
+
+def _hashed(run: Run, user: str) -> str:
+    """A name as a redacted run shows it."""
+    secret = str(run.manifest["data"]["simulator"]).encode()[:64]
+    return blake2b(user.encode(), key=secret, digest_size=8).hexdigest()
+
+
+def _check_whole(run: Run) -> None:
+    if not run.finished:
+        raise UsageError(
+            f"{run.path} is not finished, and to go on it reads the log, which has this user: finish it with the same "
+            "`skg-bench run` command, and remove the user then; or delete the folder"
+        )
+    places = [(arm, number) for arm in run.arms for number in run.numbers(arm)]
+    if fault := next(lost_shards(run, places, run.manifest.get("shards", {})), None):
+        raise UsageError(fault)
+
+
+def _write_labels(run: Run, user: int) -> None:
+    """Labels of pairs of others, by people and by judges."""
+    files = [file for name in (LABELS_FILE, JUDGE_FILE.format("*")) for file in sorted(run.path.glob(name))]
+    if not files:
+        return
+    pairs = hit_pairs(run, judged_arms(run))
+    asker = pairs.table["user"].to_numpy()
+    rest = set[int]()
+    for hits in pairs.arms:
+        others = asker[hits.turn] != user
+        rest.update(hits.pair[others].tolist(), hits.logged[others].tolist())
+    for file in files:
+        kept = {pair: labels for pair, labels in merged(read_sheet(file)).items() if pair in rest}
+        replace_whole(run.path / forgetting.NEW / file.name, labels_text(kept, labels_seed(file)).encode())
+
+
+def _write_recordings(run: Run, texts: Collection[str], folders: Sequence[Path]) -> None:
+    """Recordings without asks that hold these texts: of the run with its new files, of other folders in their place."""
+    places = {run.path / ASKS_FOLDER: run.path / forgetting.NEW / ASKS_FOLDER, **{each: each for each in folders}}
+    for folder, place in places.items():
+        for name, content in recordings_without(folder, texts):
+            place.mkdir(mode=0o700, exist_ok=True)
+            replace_whole(place / name, content)
+
+
+def _other_recordings(run: Run, folders: Sequence[Path]) -> Iterator[str]:
+    """Lines on recordings outside of the run that nobody named."""
+    known = {folder.resolve() for folder in folders}
+    for name in sorted(set(_recorded(run.manifest["compositions"]))):
+        if Path(name).resolve() not in known:
+            yield f"recordings in {name} may hold messages of this user; --recording {name} removes them, before a run"
+
+
+def _recorded(node: object) -> Iterator[str]:
+    """Folders of recordings that a configuration names."""
+    if isinstance(node, dict):
+        if node.get("_target_") == _RECORDED and isinstance(node.get("folder"), str):
+            yield node["folder"]
+        for inner in node.values():
+            yield from _recorded(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from _recorded(inner)
+
+
+def _other_files(folder: Path, user: str) -> Iterator[str]:
+    """Lines on files that somebody put into the folder, and that hold the name."""
+    name = user.encode()
+    for file in sorted(folder.rglob("*")) if len(name) >= _SHORT else ():
+        ours = file.relative_to(folder).parts[0] in _OURS or file.match(JUDGE_FILE.format("*"))
+        if file.is_file() and not ours and name in bytes_of(file):
+            yield f"{file} is no file of the run, and has this name in it: delete it, or take the name out"
+
+
+def _texts_of_others(texts: Collection[str], user: str) -> Iterator[str]:
+    """A line on what others said of this user."""
+    if len(user) >= _SHORT and (n := sum(user in text for text in texts)):
+        yield f"{plural(n, 'text')} of others with this name in it: what others said stays theirs"
+
+
+def _sharing(run: Run) -> Iterator[str]:
+    for arm, users in shared_by(run).items():
+        yield (
+            f"arm {arm}: {users:,} users share one memory, so what others were answered may be as it is because of "
+            "this user; for figures without them, replay a log without them"
+        )
