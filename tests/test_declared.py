@@ -34,7 +34,7 @@ HELD = {
     "Confinable": {"RecordedModel"},
     "DrawsFromCorpus": {"AssistantUsers"},
     "LeavesOut": {"NeededMessages"},
-    "LimitsPrompt": {"InPrompt"},
+    "LimitsPrompt": {"Described", "InPrompt"},
     "NamesBeside": {"BlackBox", "Budgeted", "Endpoint", "Python", "RecordedModel"},
     "UsesOtherMachines": {"RayCluster"},
     "WritesStrategies": {"Population", "Reflective", "Sham"},
