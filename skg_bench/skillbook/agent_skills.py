@@ -125,6 +125,9 @@ def read_folders(folder: Path, now: str) -> SkillFolders:
     if os.path.lexists(folder / SKILL_FILE):
         file = read_skill_file(folder / SKILL_FILE)
         return SkillFolders(folder, (FolderSkill(file, _skill(file, now, active=True)),), ())
+    for beside in (folder / REMOVED, folder / BOOK):
+        if beside.is_symlink():
+            raise UsageError(f"{beside} is a link, and links are not followed; put a copy in its place")
     refusals: list[str] = []
     skills, without = _read(folder, now, refusals, active=True)
     if (folder / REMOVED).is_dir():
@@ -161,14 +164,16 @@ def read_agent_skills(folder: Path, now: str) -> ConvertedAce:
 def copy_folders(folders: SkillFolders, out: Path) -> None:
     """Copy skills, with all files beside them, byte for byte into a new folder. Nothing is run.
 
-    Raises UsageError for a link inside, which would lead elsewhere.
+    Raises UsageError for a link inside, which would lead elsewhere, and for a pipe or a device.
     """
     places = [(read.file.path.parent, ("." if read.skill.active else REMOVED)) for read in folders.skills]
     for source, _ in places:
         for folder, inner, names in os.walk(source):
-            for name in (*inner, *names):
-                if (path := Path(folder) / name).is_symlink():
+            for path in (Path(folder) / name for name in (*inner, *names)):
+                if path.is_symlink():
                     raise UsageError(f"{path} is a link, and links are not followed; put a copy in its place")
+                if not (path.is_file() or path.is_dir()):
+                    raise UsageError(f"{path} is no file; take it out of the folder")
     out.mkdir(mode=0o700, parents=True)
     for source, above in places:
         shutil.copytree(source, out / above / source.absolute().name)

@@ -138,6 +138,8 @@ def _lines(path: Path, node: yaml.Node) -> dict[str, int]:
             continue
         for key, value in inner.value:
             field, line = f"{above}{key.value}", key.start_mark.line + 2
+            if key.value == "<<":
+                raise UsageError(f"{path}:{line}: YAML that merges fields (<<) is not read; write them out")
             if field in lines:
                 raise UsageError(f"{path}:{line}: the field {field!r} stands twice; leave one of them out")
             lines[field] = line

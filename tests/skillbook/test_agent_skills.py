@@ -1,6 +1,7 @@
 """Skillbooks as folders of Agent Skills, there and back; and folders of other people."""
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,10 @@ def test_many_similar_sections_get_names_of_their_own(tmp_path: Path) -> None:
         ("---\nname: a\ndescription: 2026-13-45\n---\n", "is no YAML of a skill"),
         ("---\nname: a\ndescription: " + "[" * 2000 + "\n---\n", "is no YAML of a skill"),
         ("---\nname: a\ndescription: x\n---\n\x07", r"U+0007"),
+        ("---\n<<: {name: a, description: x}\n---\n", "YAML that merges fields"),
+        ("---\n? [a, b]\n: c\n---\n", "is no YAML of a skill"),
+        ("---\n1: x\n---\n", "has no fields"),
+        ("---\nname: a\ndescription: x\nmetadata: {a: 1, a: 2}\n---\n", "the field 'metadata.a' stands twice"),
     ],
 )
 def test_skills_that_break_the_specification_are_refused(tmp_path: Path, text: str, says: str) -> None:
@@ -391,6 +396,20 @@ def test_a_link_among_the_files_of_a_skill_is_not_followed(tmp_path: Path) -> No
     code, _, error = call(*arguments)
     assert (code, "is a link" in error) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["skills"]
+
+
+def test_neither_a_link_to_removed_skills_nor_a_pipe_is_read(tmp_path: Path) -> None:
+    skills, out = tmp_path / "skills", str(tmp_path / "out")
+    write_agent_skills(files.read_ace_book(PRO), skills)
+    os.mkfifo(skills / "context-00001" / "pipe")
+    code, _, error = call("skillbook", "convert", str(skills), "--to", "agent-skills", "--out", out)
+    assert (code, "is no file; take it out" in " ".join(error.split())) == (2, True)
+    (skills / "context-00001" / "pipe").unlink()
+    (skills / REMOVED).rename(tmp_path / "elsewhere")
+    (skills / REMOVED).symlink_to(tmp_path / "elsewhere")
+    code, _, error = call("skillbook", "show", str(skills))
+    assert (code, "is a link" in error) == (2, True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "skills"]
 
 
 def test_folders_without_a_skill_are_named_and_one_skill_alone_is_read(tmp_path: Path) -> None:
