@@ -146,6 +146,9 @@ def _sentences(worths: SkillWorths) -> Iterator[str]:
     )
     hurts = lifts.share_that_hurts()
     yield f"of a user's served skills, {number(hurts.mean, 'share')} hurt ({_ends(hurts, 'share')}, over users)"
+    if served.any():
+        low, middle, high = (number(q, "utility", signed=True) for q in lifts.quantiles(0.1, 0.5, 0.9))
+        yield f"lift of a served skill: 10 % have at most {low}, half at most {middle}, 10 % at least {high}"
     gone = removal(lifts)
     if gone.skills:
         yield (

@@ -53,6 +53,10 @@ class Lifts:
         """Difference of the arm from `never`, over all turns."""
         return float(self.total.sum() + self.rest)
 
+    def quantiles(self, *levels: float) -> tuple[float, ...]:
+        """Quantiles of the lifts of served skills, of which there is one."""
+        return tuple(np.quantile(self.total[self.served.sum(axis=1) > 0], levels).tolist())
+
     def intervals(self) -> tuple[F64, F64]:
         """Ends of 95 % intervals of the lifts `[S]`, over servings: Student's t at the level of Bonferroni, so that all
         served skills are held at once. NaN for fewer servings than LEAST_SERVINGS.
