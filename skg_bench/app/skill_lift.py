@@ -78,7 +78,7 @@ def skill_worths(folder: Path, arm: str | None, exact: str | None, play: Play) -
         )
     if exact is not None and not run.domain.answers:
         raise UsageError(
-            f"{folder}: its skills are advice, which changes the users who hear it, and users are not played again "
+            f"{folder}: its skills keep no answers; what they say changes who hears it, and users are not played again "
             "without one; leave out --exact, or make a run with curator=without"
         )
     lifts = first_order(run, learner, role.never)

@@ -13,7 +13,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.skillbook.ace.book import AceBook
 from skg_bench.skillbook.agent_skills import write_agent_skills
 from skg_bench.skillbook.skill_files import SKILL_FILE, read_skill_file
-from tests.skillbook.test_agent_skills import documents, found
+from tests.skillbook.test_agent_skills import documents
+from tests.skillbook.test_skill_files import found
 
 PYTHON = Path(__file__).parents[2] / "runs" / "peers" / "skills" / "bin" / "python"
 CODE = """

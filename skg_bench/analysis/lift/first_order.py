@@ -40,7 +40,7 @@ class Lifts:
     squares: F64  # [S] sum of squares of the amounts that add up to it, one a turn at which it was served
     decisive: I64  # [S] of these turns the one that weighs most in the direction of the lift; -1: it was never served
     rest: float  # of turns without a skill
-    ratings: I64  # [S, 2] ratings known by the middle of the weeks: ok, and all; of advice those in its counters
+    ratings: I64  # [S, 2] ratings known by the middle of the weeks: ok, and all; by counters where no answers are kept
 
     @property
     def total(self) -> F64:
@@ -171,8 +171,8 @@ def _decisive(place: I64, gain: F64, turn: I32, n: int) -> I64:
 
 
 def _ratings(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
-    """Ratings `[S, 2]` of what skills answered, known by the middle of the weeks: ok, and all. Advice is not rated by
-    users: its counters have what was made of what they did.
+    """Ratings `[S, 2]` of what skills answered, known by the middle of the weeks: ok, and all. Where skills keep no
+    answers, users rate none: counters have what was made of what they did.
     """
     if not run.domain.answers:
         return _counted(run, arm, added, users)

@@ -124,7 +124,7 @@ class Components:
         if self.seeds is not None and self.seeds.described:
             return (
                 "has a folder of skills as seeds, and where skills are answers, what a skill says changes nothing; "
-                "take a world that reads skills (simulator=guardian), or seeds=null"
+                "take a world that reads what skills say, or seeds=null"
             )
         return None
 
