@@ -12,7 +12,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-times lint types layers readme gate docs bench gpu peers peers-ace peers-assistants soak wheel package audit clean
+.PHONY: help demo test test-fast test-times lint types layers readme gate docs bench gpu peers peers-ace peers-skills peers-assistants soak wheel package audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,11 @@ peers-ace: $(VENV)/.dev ## random batches through the published ace-framework an
 	    ace-framework==$$version python-toon==0.2.0 rank-bm25==0.2.2; \
 	done
 	$(BIN)/python -m pytest -q -m "not gpu" tests/skillbook/ace/test_published.py
+
+peers-skills: $(VENV)/.dev ## the reference library of Agent Skills reads the folders that `skillbook convert` writes
+	test -x runs/peers/skills/bin/python || $(BIN)/python -m venv runs/peers/skills
+	runs/peers/skills/bin/python -m pip --disable-pip-version-check install --quiet skills-ref==0.1.1
+	$(BIN)/python -m pytest -q tests/skillbook/test_reference.py
 
 # mem0 asks for an older protobuf than constraints.txt has. LiteLLM pins what ours does not, and is asked over HTTP only.
 peers-assistants: $(VENV)/.dev ## LiteLLM, GPTCache and mem0 as assistants: two environments, 1.4 GB; their table into reports/

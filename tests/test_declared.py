@@ -17,7 +17,7 @@ FOREIGN = {
     "runfolder.saving": "walks over objects of any class, by their attributes",
     "simulator.logs.dataset_rows": "features of `datasets` have other attributes in other versions",
     "simulator.yaml_files": "PyYAML has a faster loader only where it was built with libyaml",
-    "skillbook.agent_skills": "PyYAML has a faster loader only where it was built with libyaml",
+    "skillbook.skill_files": "PyYAML has a faster loader only where it was built with libyaml",
     "store.sqlite": "sqlite3 gives only some of its errors a code",
 }
 """Modules that look into what other people write, by their reason."""
@@ -34,7 +34,7 @@ HELD = {
     "Confinable": {"RecordedModel"},
     "DrawsFromCorpus": {"AssistantUsers"},
     "LeavesOut": {"NeededMessages"},
-    "LimitsPrompt": {"InPrompt"},
+    "LimitsPrompt": {"Described", "InPrompt"},
     "NamesBeside": {"BlackBox", "Budgeted", "Endpoint", "Python", "RecordedModel"},
     "UsesOtherMachines": {"RayCluster"},
     "WritesStrategies": {"Population", "Reflective", "Sham"},

@@ -98,7 +98,11 @@ def _pool(value: Any) -> str | None:
 
 
 def _seeds(value: Any) -> str | None:
-    return None if value is None or (isinstance(value, str) and value) else "must be a name or the file of a skillbook"
+    return (
+        None
+        if value is None or (isinstance(value, str) and value)
+        else "must be a name, or the file or folder of a skillbook"
+    )
 
 
 def _learner(value: Any) -> str | None:

@@ -76,8 +76,11 @@ def skill_worths(folder: Path, arm: str | None, exact: str | None, play: Play) -
             f"{folder}: users of {', '.join(shared_by(run))} share a memory, and skills are counted by user; make a "
             "run without these arms"
         )
-    if not run.domain.answers:
-        raise UsageError(f"{folder}: its skills keep no answers; their lift is not counted yet")
+    if exact is not None and not run.domain.answers:
+        raise UsageError(
+            f"{folder}: its skills keep no answers; what they say changes who hears it, and users are not played again "
+            "without one; leave out --exact, or make a run with curator=without"
+        )
     lifts = first_order(run, learner, role.never)
     known = np.full(len(lifts.skill), np.nan)
     if exact is None or not len(lifts.skill):
@@ -94,10 +97,12 @@ def show_worths(worths: SkillWorths, out: Path | None) -> None:
     Raises OSError.
     """
     screen, lifts = console(), worths.lifts
-    for line in _sentences(lifts, worths.arm, worths.never):
+    answers = worths.run.domain.answers
+    for line in _sentences(worths):
         screen.print(line, soft_wrap=True)
     if worths.played is None:
-        screen.print("first order: what a skill kept others from being captured is not counted")
+        more = "" if answers else ", nor what it did to how the user hears the next one"
+        screen.print(f"first order: what a skill kept others from being captured is not counted{more}", soft_wrap=True)
     else:
         for line in _exact_sentences(lifts, worths.exact, worths.played):
             screen.print(line, soft_wrap=True)
@@ -127,7 +132,9 @@ def _many(exact: str | None) -> int | None:
     return int(exact)
 
 
-def _sentences(lifts: Lifts, arm: str, never: str) -> Iterator[str]:
+def _sentences(worths: SkillWorths) -> Iterator[str]:
+    lifts, arm, never = worths.lifts, worths.arm, worths.never
+    what = " (offers)" if worths.run.domain.answers else ""
     served = lifts.served.sum(axis=1) > 0
     yield (
         f"{arm}: {len(lifts.skill):,} skills of {len(lifts.users):,} users; {int((~served).sum()):,} were never "
@@ -135,10 +142,13 @@ def _sentences(lifts: Lifts, arm: str, never: str) -> Iterator[str]:
     )
     yield (
         f"lift of all: {lifts.total.sum():+,.2f} utility beyond {never}, and {lifts.rest:+,.2f} at turns without a "
-        "skill (offers): together the whole difference"
+        f"skill{what}: together the whole difference"
     )
     hurts = lifts.share_that_hurts()
     yield f"of a user's served skills, {number(hurts.mean, 'share')} hurt ({_ends(hurts, 'share')}, over users)"
+    if served.any():
+        low, middle, high = (number(q, "utility", signed=True) for q in lifts.quantiles(0.1, 0.5, 0.9))
+        yield f"lift of a served skill: 10 % have at most {low}, half at most {middle}, 10 % at least {high}"
     gone = removal(lifts)
     if gone.skills:
         yield (

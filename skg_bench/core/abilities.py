@@ -13,7 +13,9 @@ S = TypeVar("S")
 
 @runtime_checkable
 class LimitsPrompt(Router, Protocol):
-    """A router whose shortlist has to fit into a prompt."""
+    """A router whose shortlist has to fit into a prompt: all that its skills say, or their issues alone."""
+
+    lists_whole: ClassVar[bool]
 
     @property
     def limit(self) -> int:

@@ -1,6 +1,6 @@
 """The skillbook as the model reads it: what does not fit into the prompt cannot be chosen (P45)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, get_args
 
@@ -28,6 +28,7 @@ class InPrompt:
     order: SkillOrder
     limit: int
     top_k: int
+    lists_whole: ClassVar[bool] = True
     sees_truth: ClassVar[bool] = False
     reaches: ClassVar[Reaches] = REACHES_NOTHING
 
@@ -44,28 +45,36 @@ class InPrompt:
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills that the model reads."""
-        skill = np.full((len(query.text), self.top_k), -1, np.int32)
-        inside = books.active & (books.content != 0)
-        order = ordered(inside, books.ok, books.miss, self.order)
-        size = np.take_along_axis(_sizes(query.contents, books, inside), order, axis=1)
-        n = np.minimum(fitting(size, inside.sum(axis=1), self.limit), self.top_k)
-        width = min(self.top_k, order.shape[1])
-        np.copyto(skill[:, :width], order[:, :width], where=np.arange(width) < n[:, None], casting="same_kind")
-        return shortlist(skill, max_dots(query, books))
+        return prompt_list(self, query, books, whole=True)
 
 
-def _sizes(contents: Contents, books: Skillbooks, inside: Bool) -> I64:
+def prompt_list(prompt: InPrompt, query: Query, books: Skillbooks, *, whole: bool) -> Shortlist:
+    """Skills that a prompt lists: all that they say, or their issues alone."""
+    skill = np.full((len(query.text), prompt.top_k), -1, np.int32)
+    inside = books.active & (books.content != 0)
+    order = ordered(inside, books.ok, books.miss, prompt.order)
+    size = np.take_along_axis(_sizes(query.contents, books, inside, whole=whole), order, axis=1)
+    n = np.minimum(fitting(size, inside.sum(axis=1), prompt.limit), prompt.top_k)
+    width = min(prompt.top_k, order.shape[1])
+    np.copyto(skill[:, :width], order[:, :width], where=np.arange(width) < n[:, None], casting="same_kind")
+    return shortlist(skill, max_dots(query, books))
+
+
+def _sizes(contents: Contents, books: Skillbooks, inside: Bool, *, whole: bool) -> I64:
     """Characters of the skills' blocks, `[B, S]`; anything where nothing is inside."""
     skill = np.broadcast_to(np.arange(inside.shape[1]), inside.shape)
-    frames = _frames(contents).of(np.where(inside, books.content, 0))
+    frames = _frames(contents, whole).of(np.where(inside, books.content, 0))
     return block_sizes(frames, skill, books.ok, books.partial, books.miss)
 
 
 @lru_cache(maxsize=4)
-def _frames(contents: Contents) -> Keyed[np.int64]:
+def _frames(contents: Contents, whole: bool) -> Keyed[np.int64]:
     """Characters of what contents say, by key."""
 
     def frames(keys: U64) -> I64:
-        return np.array([0 if content is None else frame_size(content) for content in contents.of(keys)], np.int64)
+        listed = (
+            content if whole or content is None else replace(content, insight=None) for content in contents.of(keys)
+        )
+        return np.array([0 if content is None else frame_size(content) for content in listed], np.int64)
 
     return Keyed(frames)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.skillbook.ace.book import AceBook, AceSkill, CounterSkill, Era, InsightSkill, PlainSkill
+from skg_bench.skillbook.ace.book import SKILL_OF, AceBook, AceSkill, CounterSkill, Era, InsightSkill, PlainSkill
 from skg_bench.skillbook.ace.provenance import Provenance, named_trace
 from skg_bench.skillbook.ace.words import SECTIONS, section_of
 from skg_bench.skillbook.skillbook import Skill, Skillbook
@@ -44,6 +44,13 @@ def to_ace(book: Skillbook, era: Era, monday: datetime, user: int | None = None)
     have no place in it, and ids are section and number (U06). With the id of its `user`, the turns that a skill's words
     were learned from are its provenance (U10), by the names that they have in traces.
     """
+    whole = to_document(book, monday, user)
+    converted = brought_into(whole.book, era)
+    return ConvertedAce(converted.book, Counter(whole.losses) + Counter(converted.losses))
+
+
+def to_document(book: Skillbook, monday: datetime, user: int | None = None) -> ConvertedAce:
+    """As `to_ace`, with sections, keywords and insights as they are, also where no format of ACE has such ones."""
     lost: Counter[str] = Counter()
     skills = {}
     for skill in book.skills:
@@ -52,10 +59,8 @@ def to_ace(book: Skillbook, era: Era, monday: datetime, user: int | None = None)
             continue
         lost.update(_lost_of_ours(skill))
         entry = replace(_of_ours(skill, skill.content, monday), occurrences=_provenance(skill, user))
-        changed, losses = _of_era(entry, era)
-        lost.update(losses)
-        skills[entry.id] = _whole_entry(changed) if isinstance(changed, InsightSkill) else changed
-    return ConvertedAce(_document(era, skills, len(book.skills)), dict(lost))
+        skills[entry.id] = entry
+    return ConvertedAce(_document("v2", skills, len(book.skills)), dict(lost))
 
 
 def from_ace(book: AceBook, monday: datetime) -> ConvertedBook:
@@ -66,7 +71,7 @@ def from_ace(book: AceBook, monday: datetime) -> ConvertedBook:
     lost: Counter[str] = Counter()
     skills = []
     for number, skill in enumerate(book.skills.values()):
-        entry, losses = _whole(skill)
+        entry, losses = richest(skill)
         lost.update(losses)
         single = not isinstance(skill, InsightSkill)
         content = Content(entry.section, entry.issue, None if single else entry.insight, entry.keywords)
@@ -84,7 +89,14 @@ def from_ace(book: AceBook, monday: datetime) -> ConvertedBook:
 
 def between(book: AceBook, era: Era) -> ConvertedAce:
     """A document in another of ACE's formats; ids, numbering and kept pairs stay."""
-    if book.era == era:
+    return ConvertedAce(book, NO_LOSS) if book.era == era else brought_into(book, era)
+
+
+def brought_into(book: AceBook, era: Era) -> ConvertedAce:
+    """As `between`, also for a document of `v2` with sections that this format does not have, or without what it asks
+    for.
+    """
+    if book.era == era and all(skill == _of_era(skill, era)[0] for skill in book.skills.values()):
         return ConvertedAce(book, NO_LOSS)
     lost: Counter[str] = Counter()
     skills = {}
@@ -138,13 +150,15 @@ def _lost_of_ours(skill: Skill) -> Iterator[str]:
 
 def _of_era(skill: AceSkill, era: Era) -> tuple[AceSkill, list[str]]:
     """The skill in a format, and the kinds of loss. `v2` has no sections but context and harness."""
-    whole, lost = _whole(skill)
+    if era != "v2" and isinstance(skill, SKILL_OF[era]):
+        return skill, []
+    whole, lost = richest(skill)
     if era == "v2":
         if whole.section not in SECTIONS:
             section, keywords = section_of(whole.section, whole.keywords)
             lost += ["free sections"]
             whole = replace(whole, section=section, keywords=keywords)
-        return whole, lost
+        return _whole_entry(whole), lost
     status = "active" if whole.active else "invalid"
     if whole.keywords:
         lost.append("keywords")
@@ -165,7 +179,7 @@ def _of_era(skill: AceSkill, era: Era) -> tuple[AceSkill, list[str]]:
     return PlainSkill(*common, status=status, sources=whole.occurrences), lost
 
 
-def _whole(skill: AceSkill) -> tuple[InsightSkill, list[str]]:
+def richest(skill: AceSkill) -> tuple[InsightSkill, list[str]]:
     """As the richest format has it, and what that one has no place for. A single text is issue and insight, as in the
     package's own ADD.
     """

@@ -14,6 +14,7 @@ from skg_bench.analysis.counts.columns import column, seconds
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import worth_of
 from skg_bench.analysis.statistics.intervals import ALPHA, Cells, Estimate, estimates
+from skg_bench.core.batch import TAG_RATINGS, TAKEN_BACK
 from skg_bench.core.calendar import EPOCH, WEEK
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64
@@ -39,7 +40,7 @@ class Lifts:
     squares: F64  # [S] sum of squares of the amounts that add up to it, one a turn at which it was served
     decisive: I64  # [S] of these turns the one that weighs most in the direction of the lift; -1: it was never served
     rest: float  # of turns without a skill
-    ratings: I64  # [S, 2] ratings known by the middle of the weeks: ok, and all
+    ratings: I64  # [S, 2] ratings known by the middle of the weeks: ok, and all; by counters where no answers are kept
 
     @property
     def total(self) -> F64:
@@ -51,6 +52,10 @@ class Lifts:
     def whole(self) -> float:
         """Difference of the arm from `never`, over all turns."""
         return float(self.total.sum() + self.rest)
+
+    def quantiles(self, *levels: float) -> tuple[float, ...]:
+        """Quantiles of the lifts of served skills, of which there is one."""
+        return tuple(np.quantile(self.total[self.served.sum(axis=1) > 0], levels).tolist())
 
     def intervals(self) -> tuple[F64, F64]:
         """Ends of 95 % intervals of the lifts `[S]`, over servings: Student's t at the level of Bonferroni, so that all
@@ -166,7 +171,11 @@ def _decisive(place: I64, gain: F64, turn: I32, n: int) -> I64:
 
 
 def _ratings(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
-    """Ratings `[S, 2]` of what skills answered, known by the middle of the weeks: ok, and all."""
+    """Ratings `[S, 2]` of what skills answered, known by the middle of the weeks: ok, and all. Where skills keep no
+    answers, users rate none: counters have what was made of what they did.
+    """
+    if not run.domain.answers:
+        return _counted(run, arm, added, users)
     feedback = run.feedback(arm, ["user", "skill", "kind", "value", "known_at"])
     rated = feedback.filter(pa.compute.equal(feedback["kind"].cast(pa.string()), "rating"))
     middle = (int(run.manifest["weeks"]) + 1) // 2
@@ -176,6 +185,22 @@ def _ratings(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
     ok = pa.compute.equal(rated["value"].cast(pa.string()), "ok").to_numpy()
     n = len(added)
     return np.stack([np.bincount(places, ok, n), np.bincount(places, minlength=n)], axis=1).astype(np.int64)
+
+
+def _counted(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
+    """Counters `[S, 2]` of skills in the middle of the weeks: ok, and all."""
+    updates = run.updates(arm, ["user", "skill", "op", "rating", "time"])
+    early = (seconds(updates, "time") - EPOCH) // WEEK < (int(run.manifest["weeks"]) + 1) // 2
+    tagged = (
+        pa.compute.equal(updates["op"].cast(pa.string()), "TAG").to_numpy() & updates["rating"].is_valid().to_numpy()
+    )
+    tags = updates.filter(pa.array(tagged & early))
+    places = _places(added, users, np.searchsorted(users, column(tags, "user")), column(tags, "skill"))
+    rating = tags["rating"].cast(pa.string())
+    ok = pa.compute.starts_with(rating, TAG_RATINGS[0]).to_numpy()
+    sign = np.where(pa.compute.is_in(rating, pa.array(TAG_RATINGS[TAKEN_BACK:])).to_numpy(), -1.0, 1.0)
+    n = len(added)
+    return np.stack([np.bincount(places, sign * ok, n), np.bincount(places, sign, n)], axis=1).astype(np.int64)
 
 
 # ---------------------------------------------------------------------------------------------------- removing

@@ -66,10 +66,14 @@ def _says(lifts: Lifts, arm: str, never: str, shown: int, noun: str) -> Sequence
     counts = (
         f"{code(arm)} has {len(lifts.skill):,} skills. {served:,} were served: {hurt:,} hurt and {helped:,} helped."
     )
+    low, middle, high = (typeset_value(q, "utility", signed=True) for q in lifts.quantiles(0.1, 0.5, 0.9))
+    spread = (
+        f"A tenth of the served ones has a lift of at most {low}, half of at most {middle}, a tenth of {high} or more."
+    )
     lift = f"Lift is the utility at a skill's servings beyond that of {code(never)} at the same {noun}s, summed."
     ends = f"Intervals are 95 % over servings, for all served skills at once, from {LEAST_SERVINGS} servings on."
     return (
-        f"{counts} These are the {shown:,} worst.",
+        f"{counts} {spread} These are the {shown:,} worst.",
         f"{lift} What a skill kept others from being captured is not in it.",
         f"{ends} A name leads to the turn that weighs most.",
     )

@@ -1,5 +1,6 @@
 """Skillbooks of a run, written as agentropy keeps them: a folder for each user."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -23,8 +24,10 @@ from skg_bench.skillbook.agentropy import MODEL, TABLE, AgentropyIndex, write_ag
 from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
 
 
-def convert_to_agentropy(path: Path, arm: str, users: Sequence[int], out: Path, *, trust: bool = False) -> None:
-    """Write `out/user-U` for each of `users`, or for all.
+def convert_to_agentropy(
+    path: Path, arm: str, users: Sequence[int], out: Path, *, trust: bool = False
+) -> Mapping[str, int]:
+    """Write `out/user-U` for each of `users`, or for all. Returns what is lost, by kinds.
 
     Raises UsageError for a folder that is there, and for what `write_folders` refuses.
     """
@@ -32,17 +35,19 @@ def convert_to_agentropy(path: Path, arm: str, users: Sequence[int], out: Path, 
     chosen = users or range(int(run.manifest["users"]))
     if clashes := [str(out / f"user-{user}") for user in chosen if (out / f"user-{user}").exists()]:
         raise UsageError(f"{clashes[0]} is there already; name another folder with --out")
-    write_folders(run, arm, dict.fromkeys(chosen, ()), out, trust=trust)
+    losses = write_folders(run, arm, dict.fromkeys(chosen, ()), out, trust=trust)
     screen.print(f"{len(chosen)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
     pooled = _shared_scorer(run, arm).is_file()
     kept = f"{MODEL}: the pool's scorer" if pooled else f"no {MODEL}: a user's own scorer is not kept in a run"
     screen.print(kept, soft_wrap=True)
+    return losses
 
 
 def write_folders(
     run: Run, arm: str, changed: Mapping[int, Sequence[Operation]], out: Path, *, trust: bool = False
-) -> None:
-    """Write `out/user-U` for each user in `changed`: the skillbook at the end, after these operations.
+) -> Mapping[str, int]:
+    """Write `out/user-U` for each user in `changed`: the skillbook at the end, after these operations. Returns what is
+    lost, by kinds.
 
     Raises UsageError for an unknown arm or user, a redacted log, one that was changed since, and for a run whose
     simulator or embedder reaches something, unless that is trusted.
@@ -59,15 +64,17 @@ def write_folders(
     monday = first_monday(run.manifest)
     if offsets := offsets_of(run.manifest):
         monday = monday.replace(tzinfo=timezone(timedelta(seconds=offsets[0][1])))
-    shared = _shared_scorer(run, arm)
+    shared, lost = _shared_scorer(run, arm), Counter[str]()
     for user, operations in changed.items():
         folder, skillbook = out / f"user-{user}", book(run, arm, user)
         if operations:
             skillbook = apply(skillbook, operations)
         made = _index(run, arm, user, skillbook, simulator=simulator, embedder=embedder, monday=monday)
         write_agentropy(folder, made, monday)
+        lost.update("answers without words" for answers in made.answers if None in answers)
         if shared.is_file():
             copy(shared, folder / MODEL)  # and its mode
+    return dict(lost)
 
 
 def _shared_scorer(run: Run, arm: str) -> Path:

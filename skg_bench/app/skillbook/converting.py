@@ -1,18 +1,20 @@
 """Steps of `skillbook convert`: skillbooks of runs and files into other formats."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from skg_bench.app.progress import console
+from skg_bench.app.progress import console, plural
 from skg_bench.app.skillbook import agentropy_folders, files
 from skg_bench.app.skillbook.files import Named
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook import agent_skills
-from skg_bench.skillbook.ace.book import ERAS, Era
-from skg_bench.skillbook.conversion import ConvertedBook, between, to_ace
+from skg_bench.skillbook.ace.book import ERAS, AceBook, Era
+from skg_bench.skillbook.agentropy import SKILLS
+from skg_bench.skillbook.conversion import NO_LOSS, ConvertedBook, brought_into, to_document
 
 AGENTROPY, AGENT_SKILLS = "agentropy", "agent-skills"
 
@@ -31,7 +33,7 @@ def convert(
     if files.is_run(path) and arm is None:
         raise UsageError(f"{path} is a run; name one of its arms with --arm")
     if arm is not None and to == AGENTROPY:
-        agentropy_folders.convert_to_agentropy(path, arm, users, out, trust=trust)
+        say_losses(agentropy_folders.convert_to_agentropy(path, arm, users, out, trust=trust))
         return
     files.check_free(out)
     if arm is not None and files.is_run(path):
@@ -44,12 +46,17 @@ def _of_file(path: Path, to: str, out: Path, arm: str | None, users: Sequence[in
     if to == AGENTROPY:
         raise UsageError(f"{path} is no run: --to {AGENTROPY} writes vectors and signals, which only runs have")
     named = Named(path, arm, users[0] if users else None)
-    if named.is_document and to in ERAS:  # without a detour, which would lose more
-        converted = between(files.read_ace_book(path), _era(to))
-        files.write_ace_book(converted.book, out)
-        _say(str(out), converted.losses)
+    if to == AGENT_SKILLS and path.is_dir() and not (path / SKILLS).is_file() and not named.is_run:
+        folders = agent_skills.read_folders(path, files.now())
+        with _new_folder(out) as whole:
+            agent_skills.copy_folders(folders, whole)
+        _say(f"{out}: {plural(len(folders.skills), 'skill')}, byte for byte", folders.without)
         return
-    _say(str(out), _written(named.read(), to, out, named.user))
+    document = named.document()
+    if document is None:
+        _say(str(out), _written(named.read(), to, out, named.user))
+        return
+    _say(str(out), Counter(document.losses) + Counter(_written_document(document.book, to, out)))
 
 
 def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> None:
@@ -57,24 +64,37 @@ def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> N
     everybody = users or range(int(Run(path).manifest["users"]))
     books = {user: Named(path, arm, user).read() for user in everybody}
     lost: Counter[str] = Counter()
-    out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
-        whole = Path(folder) / "books"
+    with _new_folder(out) as whole:
         whole.mkdir(mode=0o700)
         for user, book in books.items():
             name = f"user-{user}" if to == AGENT_SKILLS else f"user-{user}.json"
             lost.update(_written(book, to, whole / name, user))
-        whole.rename(out)
     _say(f"{out}: {len(books)} skillbooks of arm {arm}", lost)
 
 
 def _written(read: ConvertedBook, to: str, out: Path, user: int | None) -> Mapping[str, int]:
     """Returns what is lost. `user`: whose it is, of a run."""
+    document = to_document(read.book, files.MONDAY, user)
+    return Counter(read.losses) + Counter(document.losses) + Counter(_written_document(document.book, to, out))
+
+
+def _written_document(book: AceBook, to: str, out: Path) -> Mapping[str, int]:
     if to == AGENT_SKILLS:
-        return Counter(read.losses) + Counter(agent_skills.write_agent_skills(read.book, out, by_name=user is None))
-    converted = to_ace(read.book, _era(to), files.MONDAY, user)
+        with _new_folder(out) as whole:
+            agent_skills.write_agent_skills(book, whole)
+        return NO_LOSS
+    converted = brought_into(book, _era(to))
     files.write_ace_book(converted.book, out)
-    return Counter(read.losses) + Counter(converted.losses)
+    return converted.losses
+
+
+@contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """Place for a folder that becomes `out` when it is whole."""
+    out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as above:
+        yield Path(above) / "whole"
+        (Path(above) / "whole").rename(out)
 
 
 def _say(written: str, losses: Mapping[str, int]) -> None:

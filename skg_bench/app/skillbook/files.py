@@ -1,6 +1,7 @@
 """Skillbooks in files: of ACE, of Agent Skills and of agentropy, told apart by what is there."""
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from skg_bench.skillbook.ace.book import AceBook, dumps, to_dict
 from skg_bench.skillbook.ace.checks import AceLimits
 from skg_bench.skillbook.ace.codec import format_of, from_dict, loads
 from skg_bench.skillbook.agentropy import SKILLS, read_agentropy
-from skg_bench.skillbook.conversion import ConvertedBook, from_ace
+from skg_bench.skillbook.conversion import NO_LOSS, ConvertedAce, ConvertedBook, from_ace
 
 MONDAY = FIRST_MONDAY.replace(tzinfo=UTC)
 LIMITS = AceLimits()
@@ -46,10 +47,16 @@ class Named:
         """Is it a run directory?"""
         return is_run(self.path)
 
-    @property
-    def is_document(self) -> bool:
-        """Is it a file, which can be a skillbook of ACE alone?"""
-        return not self.path.is_dir()
+    def document(self) -> ConvertedAce | None:
+        """The document of ACE that a file or a folder of Agent Skills is; None: it is a run, or agentropy's.
+
+        Raises UsageError for files that hold no skillbook.
+        """
+        if self.is_run or (self.path / SKILLS).is_file():
+            return None
+        if self.path.is_dir():
+            return agent_skills.read_agent_skills(self.path, now())
+        return ConvertedAce(read_ace_book(self.path), NO_LOSS)
 
     def read(self) -> ConvertedBook:
         """The skillbook as runs have it; what a file says beyond that is counted as lost.
@@ -58,15 +65,14 @@ class Named:
         """
         if self.arm is not None and self.user is not None:
             return ConvertedBook(rebuilt.book(Run(self.path), self.arm, self.user, self.turn), {})
-        if self.is_document:
-            book = read_ace_book(self.path)
-            try:
-                return from_ace(book, MONDAY)
-            except UsageError as error:
-                raise UsageError(f"{self.path}: {error}") from error
-        if (self.path / SKILLS).is_file():
-            return ConvertedBook(read_agentropy(self.path, FIRST_MONDAY).book, {})
-        return agent_skills.read_agent_skills(self.path)
+        document = self.document()
+        if document is None:
+            return ConvertedBook(read_agentropy(self.path, FIRST_MONDAY).book, NO_LOSS)
+        try:
+            read = from_ace(document.book, MONDAY)
+        except UsageError as error:
+            raise UsageError(f"{self.path}: {error}") from error
+        return ConvertedBook(read.book, Counter(document.losses) + Counter(read.losses))
 
 
 def now() -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skg_bench.app.skillbook import files
+from skg_bench.app.skillbook.files import Named
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.assistant.pipeline.seeding import SeedBook
@@ -16,16 +17,20 @@ _MOST = 10_000  # ratings of all skills together: each is an operation of every 
 
 
 def seed_book(name: str) -> SeedBook:
-    """The skillbook that comes with the package under this name, or else the one of a file in a format of ACE.
+    """The skillbook that comes with the package under this name, or else the one of a file in a format of ACE, or of a
+    folder of Agent Skills.
 
-    Raises UsageError for files that hold none, or more ratings than users should start with.
+    Raises UsageError for files and folders that hold none, or more ratings than users should start with.
     """
     named = named_books()
     path = named.get(name, Path(name))
-    if not path.is_file():
-        known = ", ".join(named)
-        raise UsageError(f"seeds={name} is no file; valid are {known or 'no names'}, or the file of a skillbook")
-    book = SeedBook(from_ace(files.read_ace_book(path), files.MONDAY).book.skills)
+    document = Named(path).document() if path.is_file() or path.is_dir() else None
+    if document is None:
+        known = "".join(f"{name}, " for name in named)
+        raise UsageError(
+            f"seeds={name} is no file; valid are {known}the file of a skillbook, or a folder of Agent Skills"
+        )
+    book = SeedBook(from_ace(document.book, files.MONDAY).book.skills, described=path.is_dir())
     if not book.skills:
         raise UsageError(f"seeds={name} has no skills; take seeds=null for skillbooks that start empty")
     if (ratings := sum(skill.ok + skill.partial + skill.miss for skill in book.skills)) > _MOST:

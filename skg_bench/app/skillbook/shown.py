@@ -101,11 +101,11 @@ def show_differences(
         Named(p, arm, user, turn) if files.is_run(p) or not (files.is_run(path) or files.is_run(other)) else Named(p)
         for p in (path, other)
     ]
-    if all(named.is_document for named in names):
-        first, second = (files.read_ace_book(named.path) for named in names)
-        if first.era == second.era:
-            show_changes(screen, differences.of_documents(first, second), len(first.active), len(second.active))
-            return
+    documents = [read.book for named in names if (read := named.document()) is not None]
+    if len(documents) == len(names) and documents[0].era == documents[1].era:
+        first, second = documents
+        show_changes(screen, differences.of_documents(first, second), len(first.active), len(second.active))
+        return
     before, after = (named.read().book for named in names)
     by_name = not all(named.is_run for named in names)
     show_changes(screen, differences.of_books(before, after, by_name=by_name), _active(before), _active(after))

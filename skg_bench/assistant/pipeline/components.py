@@ -121,7 +121,14 @@ class Components:
             self.signs.check(world.domain)
         if world.domain.in_words:
             return self._unworded()
-        return None if world.domain.answers else self._unsaid(cast("ReadingWorld[Any]", world))
+        if not world.domain.answers:
+            return self._unsaid(cast("ReadingWorld[Any]", world))
+        if self.seeds is not None and self.seeds.described:
+            return (
+                "has a folder of skills as seeds, and where skills are answers, what a skill says changes nothing; "
+                "take a world that reads what skills say, one that judges words, or seeds=null"
+            )
+        return None
 
     def _unworded(self) -> str | None:
         """Reason why a world that judges words cannot use them, after `arm NAME`; None: it can."""
@@ -144,6 +151,9 @@ class Components:
                     f"learns strategies of {folder or packaged()} (curator.strategies), and the world has others "
                     "(simulator.strategies); give both the same folder"
                 )
+        whole = isinstance(self.router, LimitsPrompt) and self.router.lists_whole
+        if self.seeds is not None and self.seeds.described and whole:
+            return "has a folder of skills as seeds, of which descriptions are listed; take router=described"
         seeds = () if self.seeds is None else [skill.content for skill in self.seeds.skills]
         shortest = min(frame_size(content) for content in (*world.texts, *seeds) if content is not None)
         if isinstance(self.router, LimitsPrompt) and (limit := self.router.limit) < shortest:

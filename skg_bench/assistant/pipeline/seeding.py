@@ -25,6 +25,7 @@ class SeedBook:
     """Skills of a skillbook; of each counts what it says, its name, its counters, and whether it is active."""
 
     skills: tuple[Skill, ...]
+    described: bool = False  # as Agent Skills: the issue says when to use a skill, the insight what to do then
 
     @property
     def hash(self) -> str:

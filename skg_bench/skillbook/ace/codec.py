@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from skg_bench.core.errors import UsageError
@@ -106,14 +106,27 @@ def _skill(key: str, value: Any, era: Era, now: str, limits: AceLimits) -> AceSk
         raise UsageError(f"{where} has the id {abridged(entry['id'])}; a skill stands under its own id")
     values: Json = {"created_at": now, "updated_at": now}
     for name, content in entry.items():
-        check: _Kind = _KINDS.get(name, _text)
-        values[name] = check(content, f"{where}.{name}", limits)
+        values[name] = checked_field(name, content, f"{where}.{name}", limits)
     if era == "v2":
         if values["section"] not in SECTIONS:
             raise UsageError(f"{where}.section is {abridged(values['section'])}; valid: {', '.join(SECTIONS)}")
         if values["section"] == "context" and not (values.get("insight") or "").strip():
             raise UsageError(f"{where} of the section context lacks an insight")
     return SKILL_OF[era](**values)
+
+
+def checked_field(name: str, value: Any, where: str, limits: AceLimits) -> Any:
+    """The value of a skill's field, as skills have it.
+
+    Raises UsageError, which names `where`, for what the field cannot hold.
+    """
+    check: _Kind = _KINDS.get(name, _text)
+    return check(value, where, limits)
+
+
+def highest_number(ids: Iterable[str]) -> int:
+    """The largest number at the end of an id; 0 without any."""
+    return max((int(match[1]) for key in ids if (match := re.search(r"-(\d{1,18})$", key))), default=0)
 
 
 def _text(value: Any, where: str, limits: AceLimits) -> str:
@@ -183,9 +196,9 @@ def _sections(raw: Any, skills: Mapping[str, AceSkill], limits: AceLimits) -> di
 
 def _check_ids(skills: Mapping[str, AceSkill], next_id: int) -> None:
     """A book whose counter is behind its ids would give one of them again."""
-    numbers = [(int(match[1]), key) for key in skills if (match := re.search(r"-(\d{1,18})$", key))]
-    most, key = max(numbers, default=(0, ""))
+    most = highest_number(skills)
     if most > next_id:
+        key = next(key for key in skills if highest_number([key]) == most)
         raise UsageError(f"next_id={next_id}, but the book has skill {abridged(key)}: set next_id to {most} or more")
 
 

@@ -35,6 +35,10 @@ def test_rows_are_the_worst_served_skills_and_have_the_figures_of_the_first_orde
     turns = lifts.turns[lifts.user[worst]].sum(axis=1)
     assert [number(row.age) for row in table.rows] == (turns - lifts.born[worst]).tolist()
     assert f"{len(served):,} were served" in table.says[0]
+    spread = re.search(r"at most (\S+), half of at most (\S+), a tenth of (\S+) or more", table.says[0])
+    assert spread is not None
+    quantiles = np.quantile(lifts.total[served], [0.1, 0.5, 0.9])
+    assert [number(text) for text in spread.groups()] == pytest.approx(quantiles, abs=1e-3)
 
 
 def test_a_name_leads_to_the_turn_that_weighs_most(run: Run) -> None:

@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 
 from skg_bench.app.skillbook import files
-from skg_bench.core.content import Content
-from skg_bench.skillbook import agent_skills
 from skg_bench.skillbook.ace.book import to_dict
-from skg_bench.skillbook.agent_skills import SKILL_FILE
-from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
 from tests.app.test_cli import call
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -193,115 +189,6 @@ def test_what_goes_together_is_said(arguments: tuple[str, ...], says: str) -> No
     code, out, error = call("skillbook", *arguments)
     assert (code, out) == (2, "")
     assert says in error
-
-
-# -------------------------------------------------------------------------------------------------- Agent Skills
-
-
-def test_a_book_becomes_folders_of_agent_skills_and_comes_back(tmp_path: Path) -> None:
-    folder, back = tmp_path / "skills", tmp_path / "back.json"
-    code, out, _ = call("skillbook", "convert", str(PRO), "--to", "agent-skills", "--out", str(folder))
-    assert code == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["context-00001", "context-00002"]
-    assert "removed skills (1)" in out
-    assert "counters (2)" in out
-    text = (folder / "context-00001" / SKILL_FILE).read_text("utf-8")
-    assert text.startswith("---\nname: context-00001\ndescription: A price alone moves nobody who earns well.\n")
-    assert text.endswith("\n---\n\nSay how many hours of work the price is.\n")
-    assert call("skillbook", "convert", str(folder), "--to", "v2", "--out", str(back))[0] == 0
-    contents = [(s.section, s.keywords, s.issue, s.insight) for s in files.read_ace_book(PRO).skills.values()]  # type: ignore[union-attr]
-    assert [
-        (s.section, s.keywords, s.issue, s.insight) for s in files.read_ace_book(back).skills.values()  # type: ignore[union-attr]
-    ] == contents[:2]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        Content("Math Strategies!", "issue: with a colon\nand a second line", "- a list\n- of two", ("a", "b:c")),
-        Content("---", "--- dashes ---", "---\nmore", ()),
-        Content("ö", "x" * 3000, None, ("ü",)),
-        Content("context", "'quotes' \"both\" # no comment", None, ("null", "1")),
-    ],
-)
-def test_any_content_comes_back_from_its_file(tmp_path: Path, content: Content) -> None:
-    book = apply(Skillbook(), [Operation("ADD", 0, 0, name="n", content=content)])
-    agent_skills.write_agent_skills(book, tmp_path / "skills")
-    read = agent_skills.read_agent_skills(tmp_path / "skills").book
-    assert [skill.content for skill in read.skills] == [content]
-
-
-def test_many_similar_sections_get_names_of_their_own(tmp_path: Path) -> None:
-    book = Skillbook()
-    for i, section in enumerate(["A b", "a-b", "ä", "x" * 200]):
-        book = apply(book, [Operation("ADD", i, 0, name="n", content=Content(section, "i"))])
-    agent_skills.write_agent_skills(book, tmp_path / "skills")
-    names = sorted(path.name for path in (tmp_path / "skills").iterdir())
-    assert len(names) == 4
-    assert max(map(len, names)) <= 64
-    assert len(agent_skills.read_agent_skills(tmp_path / "skills").book.skills) == 4
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("no front matter", "has no front matter"),
-        ("---\n- a\n---\n", "has no fields"),
-        ("---\nname: [\n---\n", "is no YAML"),
-        ("---\nname: a\n---\n", "its description is None"),
-        ("---\nname: A b\ndescription: x\n---\n", "valid are small letters"),
-        ("---\nname: a\ndescription: x\nmetadata: 3\n---\n", "metadata is 3"),
-        ("---\nname: a\ndescription: " + "x" * 1025 + "\n---\n", "1 to 1,024 characters"),
-        ("---\nname: a\ndescription: !!python/object/apply:os.system [ls]\n---\n", "is no YAML"),
-        ("---\nname: a\ndescription: x\nmetadata: {keywords: 3}\n---\n", "metadata.keywords is 3"),
-        ("---\nname: a\ndescription: x\nmetadata: {section: [b]}\n---\n", "metadata.section is ['b']"),
-        ("---\nname: b\ndescription: x\n---\n", "but its folder is 'a'"),
-        ("---\nname: a\ndescription: 2026-13-45\n---\n", "is no YAML of a skill"),
-        ("---\nname: a\ndescription: " + "[" * 2000 + "\n---\n", "is no YAML of a skill"),
-        ("---\nname: a\ndescription: x\n---\n\x07", r"U+0007"),
-    ],
-)
-def test_skills_that_break_the_specification_are_refused(tmp_path: Path, text: str, says: str) -> None:
-    (tmp_path / "skills" / "a").mkdir(parents=True)
-    (tmp_path / "skills" / "a" / SKILL_FILE).write_text(text, "utf-8")
-    code, out, error = call("skillbook", "show", str(tmp_path / "skills"))
-    assert (code, out) == (2, "")
-    assert says in error
-    assert SKILL_FILE in error
-
-
-def test_skills_as_people_write_them_are_read_and_what_we_have_no_place_for_is_counted(tmp_path: Path) -> None:
-    skill = tmp_path / "skills" / "pdf-forms"
-    (skill / "scripts").mkdir(parents=True)
-    front = "name: pdf-forms\ndescription: Fills forms.\nlicense: MIT\nversion: 2\nmetadata: {keywords: 'PDF, Fill in'}"
-    (skill / SKILL_FILE).write_bytes(f"\ufeff---\r\n{front}\r\n---\r\n\r\nRead the form.\r\nFill it.\r\n".encode())
-    read = agent_skills.read_agent_skills(tmp_path / "skills")
-    assert read.losses == {"license": 1, "version": 1, "other files": 1}
-    (only,) = read.book.skills
-    assert only.content == Content("context", "Fills forms.", "Read the form.\r\nFill it.", ("pdf", "fill", "in"))
-    again = str(tmp_path / "again.json")
-    assert call("skillbook", "convert", str(tmp_path / "skills"), "--to", "v2", "--out", again)[0] == 0
-    assert call("skillbook", "show", again)[0] == 0
-
-
-def test_a_skill_without_a_body_becomes_a_book_that_can_be_read(tmp_path: Path) -> None:
-    (tmp_path / "skills" / "a").mkdir(parents=True)
-    (tmp_path / "skills" / "a" / SKILL_FILE).write_text("---\nname: a\ndescription: When asked.\n---\n", "utf-8")
-    out = tmp_path / "a.json"
-    assert call("skillbook", "convert", str(tmp_path / "skills"), "--out", str(out))[0] == 0
-    (skill,) = to_dict(files.read_ace_book(out))["skills"].values()
-    assert (skill["issue"], skill["insight"], skill["keywords"]) == ("When asked.", "When asked.", ["context"])
-
-
-def test_a_book_that_nobody_could_read_is_not_written(tmp_path: Path) -> None:
-    (tmp_path / "skills" / "a").mkdir(parents=True)
-    text = "---\nname: a\ndescription: x\n---\n" + "y" * 30_000
-    (tmp_path / "skills" / "a" / SKILL_FILE).write_text(text, "utf-8")
-    code, _, error = call("skillbook", "convert", str(tmp_path / "skills"), "--out", str(tmp_path / "a.json"))
-    assert code == 2
-    assert "so nothing is written" in error
-    assert "30,000" in error
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["skills"]
 
 
 # ------------------------------------------------------------------------------------------- what is told apart

@@ -147,7 +147,10 @@ def test_names_stand_for_the_guardians_books(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "guardian" / "novice.v2.json").write_bytes(ROOKIE.read_bytes())
     monkeypatch.setattr(package, "DATA", tmp_path)
     assert seed_books.seed_book("novice") == seed_books.seed_book(str(ROOKIE))
-    with pytest.raises(UsageError, match=r"seeds=expert is no file; valid are novice, or the file of a skillbook"):
+    with pytest.raises(
+        UsageError,
+        match=r"seeds=expert is no file; valid are novice, the file of a skillbook, or a folder of Agent Skills",
+    ):
         seed_books.seed_book("expert")
 
 
@@ -173,5 +176,5 @@ def test_a_fork_goes_on_with_the_books_that_there_are() -> None:
     table = f"arms={{skg: [], a: ['fork=skg@9', 'seeds={ROOKIE}']}}"
     with pytest.raises(UsageError, match=r"arm 'a': seeds differ from those of skg"):
         made_of(compose([table, "reference=skg"]).arms, COMMAND_LINE)
-    with pytest.raises(UsageError, match=r"seeds=7 must be a name or the file of a skillbook"):
+    with pytest.raises(UsageError, match=r"seeds=7 must be a name, or the file or folder of a skillbook"):
         compose(["seeds=7", "arms={skg: []}", "reference=skg"])
