@@ -29,6 +29,7 @@ from skg_bench.asking import asking
 from skg_bench.core import assistant, deciding, state, types
 from skg_bench.core import world as world_types
 from skg_bench.core.errors import UsageError
+from skg_bench.core.spoken import SpeakingLLM
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
@@ -84,6 +85,16 @@ class Case:
         return asking.writes_texts(resolve_name(hydra_trees().options("llm", [self.option])[0]["_target_"]))
 
     @property
+    def of_arms(self) -> bool:
+        """Do arms choose it, in the world of answers?"""
+        return self.seam in SEAMS_OF_ARMS and not self.in_words
+
+    @property
+    def in_words(self) -> bool:
+        """Is it a model that answers users in words, in a world that judges them?"""
+        return str(self) == "llm=in_words"
+
+    @property
     def overrides(self) -> list[str]:
         """What chooses the component, at an arm or at the root."""
         if self.of_texts:
@@ -118,7 +129,7 @@ def failures(case: Case, folder: Path, workers: int = 2, *, truth: bool = True) 
     lines = wrong_value(case, folder)
     if not lines and str(case) not in SERVED:
         lines = changed_rows(case, folder, workers)
-        blind = truth and case.seam in SEAMS_OF_ARMS and not _oracle(case, folder)
+        blind = truth and case.of_arms and not _oracle(case, folder)
         if blind and (columns := changed_by_truth(case, folder)):
             lines.append(f"sees_truth is False, and with another truth differ {', '.join(columns)}")
     return [f"{case} of {case.package}: {line}" for line in lines]
@@ -148,7 +159,7 @@ def wrong_value(case: Case, folder: Path) -> list[str]:
         lines.append("is no frozen dataclass, so that a fork or another process may change it")
     if made != same or pickle.loads(pickle.dumps(made)) != made:  # noqa: S301
         lines.append("is not equal to a copy of itself, so that a fork would begin its memory anew")
-    seam_protocol = asking.TextModel if case.of_texts else protocol(case.seam)
+    seam_protocol = asking.TextModel if case.of_texts else SpeakingLLM if case.in_words else protocol(case.seam)
     if isinstance(made, assistant.Stackable):
         seam_protocol = assistant.Stackable
     if seam_protocol is not None:
@@ -204,7 +215,7 @@ def _wrong_state(made: Any) -> list[str]:
 def composed(case: Case, folder: Path) -> Composed:
     """The component in an arm, in a fork from it, and beside arms that differ in policy and in curator only."""
     root = {"reference": "itself", "contrasts": []}
-    if case.seam in SEAMS_OF_ARMS:
+    if case.of_arms:
         every, beside = _of_arms(tuple(cases())), _beside(case)
         configs = {name: every.arms[f"{case.seam}-{case.option}-{name}"] for name in beside}
         return replace(every, root={**every.root, **root, "arms": beside}, arms=configs)
@@ -216,7 +227,7 @@ def _of_arms(every: Sequence[Case]) -> Composed:
     """The arms of all components that arms choose, composed at once: by itself, each takes a third of a second."""
     table = {
         f"{case.seam}-{case.option}-{name}": overrides
-        for case in every if case.seam in SEAMS_OF_ARMS for name, overrides in _beside(case).items()
+        for case in every if case.of_arms for name, overrides in _beside(case).items()
     }  # fmt: skip
     return compose([*worlds.SIMULATED, f"arms={{{_table(table)}}}", f"reference={next(iter(table))}", "contrasts=[]"])
 
@@ -243,6 +254,8 @@ def _root(case: Case, folder: Path) -> Sequence[str]:
         return [worlds.EMBEDDED, *worlds.recorded(folder)[1:], *case.overrides]
     if case.package != "skg_bench":  # a world of a package, with what its own yaml says
         return [*case.overrides, "embedder=hashing", *_without(worlds.SIMULATED, "simulator")]
+    if case.in_words:
+        return [*worlds.IN_WORDS, *case.overrides]
     make = worlds.SIMULATORS.get(case.option) if case.seam == "simulator" else None
     return [*case.overrides, *(make(folder) if make else worlds.SIMULATED)]
 
@@ -297,7 +310,7 @@ def changed_rows(case: Case, folder: Path, workers: int) -> list[str]:
     users = range(int(together.config["users"]))
     turns, weeks = together.turns("itself").num_rows / len(users), together.config["weeks"]
     assert turns > FORK, f"{case}: {turns:.0f} turns a user in weeks={weeks}; let its yaml bring more than {FORK}"
-    if case.seam not in SEAMS_OF_ARMS:
+    if not case.of_arms:
         assert pc.any(pc.invert(together.turns("itself")["fallback_to_llm"])).as_py(), f"{case}: no skill answers"
     lines = [f"a fork from itself at turn {FORK} differs: {where}" for where in _forked(together, users)]
     apart = killed_and_resumed(case, folder, folder / "apart", workers)

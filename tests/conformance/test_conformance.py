@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.app.arm_keys import SEAMS_OF_ARMS
 from skg_bench.core.errors import UsageError
 from tests.app.lab import declare, forget, write
 from tests.app.test_extension import example
 from tests.conformance import suite
 from tests.laws import shoppers, world
 
-OF_ARMS = [case for case in suite.cases() if case.seam in SEAMS_OF_ARMS]
+OF_ARMS = [case for case in suite.cases() if case.of_arms]
 # Chosen by an arm of the two large cases, tests/laws/test_same_bits.py and test_shoppers.py: by one process and by two
 # there, and blind there (test_blindness.py).
 PLAYED = {text for arms in (world.ARMS, shoppers.ARMS) for overrides in arms.values() for text in overrides}

@@ -134,10 +134,26 @@ def clinc150_fact_users(folder: Path) -> Overrides:
     return (*here, "simulator.known_by=world")
 
 
+def tellers(_folder: Path) -> Overrides:
+    """Some who tell much, change it, and ask often."""
+    return (f"users={USERS}", "weeks=3", "simulator.asks_per_week=10", "simulator.changes=0.8", "seed=7")
+
+
+def tasks(folder: Path) -> Overrides:
+    """A log whose answers are references, each asked again."""
+    table = [{key: row[key] for key in ("user", "time", "message", "intent", "answer")} for row in rows()]
+    table = [{**row, "answer": f"reference {row['answer']}"} for row in table]
+    columns = "simulator.columns={intent: intent, answer: answer}"
+    return (*LOGGED, f"simulator.path={write_csv(folder / 'tasks.csv', table)}", columns)
+
+
+IN_WORDS = ("simulator=told", *tellers(Path()))
+
+
 SIMULATORS: Mapping[str, Callable[[Path], Overrides]] = {
     "recorded": recorded, "sgd": sgd, "uss": uss, "wildchat": wildchat, "agentropy": agentropy_folders,
     "clinc150": clinc150, "labelled": labelled, "conversations": conversations, "guardian": shoppers,
-    "facts": fact_users, "facts_clinc150": clinc150_fact_users,
+    "facts": fact_users, "facts_clinc150": clinc150_fact_users, "told": tellers, "tasks": tasks,
 }  # fmt: skip
 EMBEDDED = "simulator=recorded"  # has 240 messages: models take long
 EMBEDDED_ALONE = {"guardian_minilm": "simulator=guardian"}  # vectors of one world's messages

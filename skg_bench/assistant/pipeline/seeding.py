@@ -1,7 +1,8 @@
 """The skills that every user's skillbook starts with, as operations before the first turn: so that logs tell all of it.
 
-Turn -2 adds the skills, turn -1 makes their counters: TAGs without uses. They have no examples and stored no answer,
-and are as old as the user's first event.
+Turn -2 adds the skills, turn -1 makes their counters: TAGs without uses. They stored no answer, and are as old as the
+user's first event. They have no examples, but that of a folder, in a world that judges words, its description: there
+messages are compared with it.
 """
 
 from collections.abc import Sequence
@@ -43,7 +44,12 @@ def seed(table: SkillbookTable, book: SeedBook, query: Message, reason: int) -> 
     contents = query.texts.contents
     names = query.texts.add([skill.name for skill in book.skills])
     says = np.array([0 if skill.content is None else contents.add(skill.content) for skill in book.skills], np.uint64)
-    for turn, batch in ((-2, _adds(book, names, says)), (-1, _tags(book))):
+    examples = np.full(len(book.skills), -1, np.int32)
+    if book.described and query.domain.in_words:
+        examples = query.texts.add(
+            [skill.name if skill.content is None else skill.content.issue for skill in book.skills]
+        )
+    for turn, batch in ((-2, _adds(book, names, says, examples)), (-1, _tags(book))):
         if len(batch.op):
             many = _of_all(replace(batch, reason=np.full(len(batch.op), reason, np.int32)), n)
             stored = Stored(query.time[many.row], np.full(len(many.op), -1, np.int32))
@@ -53,9 +59,9 @@ def seed(table: SkillbookTable, book: SeedBook, query: Message, reason: int) -> 
     return applied
 
 
-def _adds(book: SeedBook, names: I32, says: U64) -> Batch:
+def _adds(book: SeedBook, names: I32, says: U64, examples: I32) -> Batch:
     batch, gone = blank(len(book.skills)), [i for i, skill in enumerate(book.skills) if not skill.active]
-    batch.op[:], batch.name[:], batch.content[:] = ADD, names, says
+    batch.op[:], batch.name[:], batch.content[:], batch.text[:] = ADD, names, says, examples
     end = blank(len(gone))
     end.op[:], end.skill[:] = REMOVE, gone
     return joined(batch, end)

@@ -66,7 +66,7 @@ def test_where_what_a_skill_says_changes_nothing_a_folder_is_refused_with_what_t
     code, _, error = call("run", f"seeds={own}", "users=2", "weeks=1", f"out={tmp_path / 'run'}")
     assert code == 2
     assert "what a skill says changes nothing" in " ".join(error.split())
-    assert "take a world that reads what skills say, or seeds=null" in " ".join(error.split())
+    assert "take a world that reads what skills say, one that judges words, or seeds=null" in " ".join(error.split())
     assert not (tmp_path / "run").exists()
 
 
