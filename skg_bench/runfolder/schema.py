@@ -1,4 +1,4 @@
-"""Arrow schemas of a run directory, version 11. Columns marked `truth` are never shown to an arm.
+"""Arrow schemas of a run directory, version 13. Columns marked `truth` are never shown to an arm.
 
 Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a kind;
 version 4 added to the updates what skills say; version 5 added learning jobs, and to the turns what these cost;
@@ -6,10 +6,11 @@ version 6 added to the turns their outcome, to the updates the turn that was lea
 version 7 added to learning jobs what other jobs wrote meanwhile; version 8 added to the turns what a replayed log says
 of them, columns that are null where users are simulated; version 9 made shards a fixed partition that carries digests
 (runfolder/shards.py); version 10 has columns of an outcome only where the domain has one (core/domain.py);
-version 11 has the words of the domain in the manifest (runfolder/telling.py). Where a run replays a log, truth may be
-null: not known. Columns of decisions and skillbooks are null for an assistant that fills none (core/assistant.py).
-`skill` is -1 there, and not null, since every reader takes it as whole numbers: that such an assistant answered itself
-is what `fallback_to_llm` says.
+version 11 has the words of the domain in the manifest (runfolder/telling.py); version 12 counts the money of a replayed
+log; version 13 has conversations of a log, and what was said in worlds that judge words. Where a run replays a log,
+truth may be null: not known. Columns of decisions and skillbooks are null for an assistant that fills none
+(core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole numbers: that such an
+assistant answered itself is what `fallback_to_llm` says.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from skg_bench.core.learning_jobs import RESULTS
 from skg_bench.core.types import CAUSES
 
 _SINCE = f"what has passed since Monday {FIRST_MONDAY:%Y-%m-%d} 00:00, local time of week 0"
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 _WORD = pa.dictionary(pa.int32(), pa.string())
 _STORED = {"words": _WORD, "bool": pa.bool_(), "int": pa.int32(), "float": pa.float64()}
 

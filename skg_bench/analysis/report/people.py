@@ -114,7 +114,8 @@ def timelines(
     `of_all`: `answers` of these users, which are read if not given.
     """
     logged = [field.name for field in REPLAYED_COLUMNS] if run.manifest.get("log") else []
-    turns = columns_by_user(run.turns(arm, [*DECISION, *logged], users))
+    worded = ["said"] if run.domain.in_words else []
+    turns = columns_by_user(run.turns(arm, [*DECISION, *logged, *worded], users))
     for columns in turns.values():
         columns["clock"] = columns["logged_time"] if logged else local_times(run, columns["time"])
     updates = columns_by_user(run.updates(arm, None, users))
@@ -213,6 +214,7 @@ def _timeline(
         turn=[turns["turn"][i] for i in keep],
         time=[int((turns["clock"][i] - start).total_seconds()) for i in keep],
         message=[words(turns["message"][i]) for i in keep],
+        said=[words(turns["said"][i]) for i in keep] if "said" in turns else [],
         hit=[int(turns["serving"][i] not in FALLBACKS) for i in keep],
         skill=[title(turns["skill"][i]) if turns["serving"][i] not in FALLBACKS else -1 for i in keep],
         source_turn=[turns["source_turn"][i] for i in keep],

@@ -57,6 +57,7 @@ class AnswerTimeline:
     turn: list[int]
     time: list[int]  # seconds since `start`
     message: list[int]
+    said: list[int]  # words that the user was told; empty where answers are in no words
     hit: list[int]
     skill: list[int]
     source_turn: list[int | None]

@@ -141,6 +141,12 @@
     return filled.length ? el("section", {}, el("h5", {}, title), ...filled) : null;
   }
 
+  // in a world that judges words: what the user was told
+  function words(p, i) {
+    if (!p.said?.length) return null;
+    return el("p", {}, p.said[i] < 0 ? "No words came." : `“${word(p, p.said[i])}”`);
+  }
+
   function details(p, i) {
     const link = el("a", { class: "permalink", href: address({ user: p.id, turn: p.turn[i] }) }, `Link to turn ${p.turn[i]} of ${settings.person.toLowerCase()} ${p.id}`);
     if (outcome) return el("div", { class: "why" }, ...outcome.details(p, i), link);
@@ -153,7 +159,7 @@
     const truth = !settings.judged ? (about || "What it was about is not known either.") : type === null ? "A one-off: no earlier answer can hold."
       : `Really about ${type} (intent ${word(p, p.intent[i])}). ${n ? `${n} earlier answer${n > 1 ? "s" : ""} of this user still held.` : "No earlier answer of this user held."}`;
     return el("div", { class: "why" },
-      part("Answered", el("p", {}, reason(p, i)), shortlist(p, i)),
+      part("Answered", words(p, i), el("p", {}, reason(p, i)), shortlist(p, i)),
       part("Rated", el("p", {}, rated), offered),
       part("Learned", learned(p, i)),
       inTheLog(p, i),

@@ -38,8 +38,8 @@ def table(folder: Path, rows: Sequence[Mapping[str, Any]] = TASKS) -> Path:
 
 
 def played(folder: Path, *more: str, rows: Sequence[Mapping[str, Any]] = TASKS) -> Run:
-    words = ["simulator=tasks", f"simulator.path={table(folder, rows)}", ARMS, "reference=never", "workers=1", "salt=0"]
-    return skg_bench.run([*words, f"out={folder / 'run'}", *more])
+    words = ["simulator=tasks", f"simulator.path={table(folder, rows)}", "simulator.columns.intent=kind", ARMS]
+    return skg_bench.run([*words, "reference=never", "workers=1", "salt=0", f"out={folder / 'run'}", *more])
 
 
 def refused(folder: Path, *more: str, rows: Sequence[Mapping[str, Any]] = TASKS) -> str:
