@@ -101,6 +101,11 @@ def _check(screen: Console, path: str, texts: Sequence[str], name: str) -> None:
         table_blocks.show_table(screen, ["field", "column", "guessed", "such as"], rows)
         if unused := [name for name in sample if name not in {guess.column for guess in guesses.values()}]:
             screen.print(f"not used: {', '.join(unused)}", soft_wrap=True, markup=False)
+        if "reference" in unused:
+            screen.print(
+                "its references say what is right: a model's own words are judged by them with skg-bench run "
+                f"simulator=tasks simulator.path={path}", soft_wrap=True, markup=False,
+            )  # fmt: skip
     overrides, notes = source.overrides(texts)
     for note in notes:
         screen.print(note, soft_wrap=True, markup=False)

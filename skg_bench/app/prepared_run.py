@@ -13,6 +13,7 @@ from skg_bench.app import salts
 from skg_bench.app.compose import Composed
 from skg_bench.app.run_identity import described, identity_differences, versions
 from skg_bench.app.salts import PUBLIC, Salt
+from skg_bench.asking.asking import components_within
 from skg_bench.core.abilities import DrawsFromCorpus
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
@@ -21,6 +22,7 @@ from skg_bench.core.record import HasRecord, left_out, replay_of
 from skg_bench.core.world import World
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part
+from skg_bench.llm.scripted import Scripted
 from skg_bench.runfolder import schema, shards
 from skg_bench.runfolder.manifest import BESIDE, MANIFEST, manifest_of, run_key
 from skg_bench.runfolder.run import Run
@@ -61,7 +63,7 @@ class PreparedRun:
         published = published_corpus(self.plan.simulator)
         reasons = [] if published is None else left_out(published["left_out"])
         lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
-        lines += filter(None, [salts.caution(self.salt)])
+        lines += filter(None, [salts.caution(self.salt), self._scripted])
         share = 0.0
         if isinstance(world := self.plan.simulator, DrawsFromCorpus):
             share = world.one_offs_again(self.plan.salted, self._sampled, self.plan.weeks)
@@ -73,6 +75,18 @@ class PreparedRun:
             "are not testable; add one-offs, or lower weeks or simulator.one_off_share"
         )
         return [*lines, line]
+
+    @property
+    def _scripted(self) -> str | None:
+        """Caution where a script answers tasks of somebody's own; None: there is no need for one."""
+        domain = self.plan.simulator.domain
+        models = [part for arm in self.plan.arms for part in components_within(arm.llm)]
+        if not (domain.in_words and domain.recorded and any(isinstance(part, Scripted) for part in models)):
+            return None
+        return (
+            "llm.llm=scripted answers these tasks with sentences of its prompt, word for word, and knows nothing else; "
+            "for a model that does, take llm.llm=recorded or endpoint (docs/models.md)"
+        )
 
     @property
     def _sampled(self) -> I32:

@@ -223,13 +223,11 @@ def _read(prompt: Prompt) -> str:
 
 
 def _lines(prompt: Prompt) -> tuple[list[str], str]:
-    """Lines before the message of a prompt, and the message: the last line of one without data."""
-    if not prompt.system:
-        *lines, message = [line for line in prompt.user.split("\n") if line.strip()] or [""]
-        return lines, message
+    """Lines that a prompt holds beside its question, and that: the last line of the message."""
     data = data_of(prompt)
     earlier = [words for each in data["earlier"] for words in (each["user"], each["assistant"])]
-    return [*([data["skill"]] if data["skill"] else []), *earlier], data["message"]
+    *lines, message = [line for line in data["message"].split("\n") if line.strip()] or [""]
+    return [*([data["skill"]] if data["skill"] else []), *earlier, *lines], message
 
 
 def _content_words(sentence: str) -> frozenset[str]:

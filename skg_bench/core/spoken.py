@@ -27,7 +27,7 @@ def references(words: str) -> Sequence[int]:
 class PromptParts:
     """A message, and what a model is given beside it."""
 
-    message: str
+    message: str  # or a prompt of the assistant's own, which holds its memory
     skill: str  # what the served skill says; empty: none, or it says nothing
     earlier: tuple[tuple[str, str], ...]  # earlier messages in the prompt, and what was said to them
 
@@ -36,7 +36,7 @@ class PromptParts:
 class WordsAsk:
     """Ask of a model that answers in words."""
 
-    about: PromptParts | str  # str: a prompt of the assistant's own, which is sent as it is
+    about: PromptParts
     draw: int  # 63 bits: which sample, above temperature 0
     recorded: bool  # it holds messages of people
     redacted: bool  # no file may hold it

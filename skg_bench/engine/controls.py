@@ -50,8 +50,7 @@ def check_controls(setting: Callable[[], Setting], arms: Sequence[Arm], people: 
         made = setting()
         for arm in wanting:
             users = _played(arm, people)
-            if not made.world.domain.in_words:  # there an assistant's own prompt differs from that of the engine
-                _check_passed_on(made, arm, users.ravel()[:_USERS])
+            _check_passed_on(made, arm, users.ravel()[:_USERS])
             _check_memory(made, arm, users, progress)
             if users.shape[1] == 1:  # who shares a memory begins anew after a stop, and is never frozen
                 _check_rehearsed(made, arm, users, progress)

@@ -31,7 +31,8 @@ def own_asks(scene: Scene, state: CohortState, event: U64) -> OwnAsks | None:
 
     def say(row: int, prompt: str) -> tuple[str, Completions]:
         with naming(llm):
-            words, cost = llm.say([WordsAsk(prompt, draws[row], texts.recorded, texts.redacts)])
+            about = PromptParts(prompt, "", ())  # as the engine asks where an arm remembers nothing
+            words, cost = llm.say([WordsAsk(about, draws[row], texts.recorded, texts.redacts)])
         return words[0], cost
 
     return OwnAsks(say)

@@ -20,7 +20,7 @@ ANSWER_DATA = ("message", "skill", "earlier")
 @dataclass(frozen=True)
 class InWordsLLM:
     """Asks `llm` with the prompt `answer.md`: the message, what the served skill says, and earlier answers with the
-    messages that they answered. A prompt of an assistant's own is sent as it is.
+    messages that they answered. A prompt of an assistant's own stands in the place of the message.
 
     An answer that did not come (a time limit, an error, a refusal) is no words, which is a wrong answer.
     """
@@ -48,13 +48,8 @@ class InWordsLLM:
         return [each.text.strip() if each.end == "ok" else "" for each in completions], _cost(completions)
 
     def _prompt(self, file: PromptFile, ask: WordsAsk) -> Prompt:
-        match ask.about:
-            case PromptParts() as exchange:
-                return file.ask(
-                    _data(exchange), ask.draw, self.answer_tokens, recorded=ask.recorded, redacted=ask.redacted
-                )
-            case prompt:
-                return Prompt(ANSWER_ROLE, "", prompt, None, ask.draw, self.answer_tokens, ask.recorded, ask.redacted)
+        data = _data(ask.about)
+        return file.ask(data, ask.draw, self.answer_tokens, recorded=ask.recorded, redacted=ask.redacted)
 
     def _file(self) -> PromptFile:
         file = load_prompt(ANSWER_ROLE, self.prompts, ANSWER_DATA)

@@ -14,7 +14,7 @@ from skg_bench.app.launch import prepare
 from skg_bench.asking.prompts import PROMPTS, load_prompt
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
-from skg_bench.core.spoken import PromptParts, WordsAsk
+from skg_bench.core.spoken import WordsAsk
 from skg_bench.core.types import Completions
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
@@ -54,6 +54,12 @@ class Parrot:
         if message not in self.words: self.words[message] = model(message)
         return self.words[message]
 '''
+
+
+PASSES_ON = """
+class On:
+    def answer(self, user, time, message, model): return model(message)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +138,19 @@ def test_feedback_is_about_the_words_that_were_said(tmp_path: Path) -> None:
     (tmp_path / "notes.py").write_text(NOTES)
     arms = f"arms={{heard: [assistant=python, assistant.file={tmp_path / 'notes.py'}:Hears, assistant.controls=false], "
     _, model = witnessed(tmp_path / "run", "So it is.", f"{arms}never: [policy=never]}}")
-    prompts = [ask.about for ask in model.asks if isinstance(ask.about, str)]
+    prompts = [ask.about.message for ask in model.asks]
     before = [line for prompt in prompts for line in prompt.split("\n")[:-1]]
     assert len(before) > 1000
     assert set(before) == {"So it is. ok", "So it is. miss"}
+
+
+def test_an_assistant_that_only_passes_messages_on_is_the_same_as_none(tmp_path: Path) -> None:
+    (tmp_path / "on.py").write_text(PASSES_ON)
+    arms = f"arms={{passes: [assistant=python, assistant.file={tmp_path / 'on.py'}:On], never: [policy=never]}}"
+    run = skg_bench.run([*SIZE, arms, "reference=never", "users=3", f"out={tmp_path / 'run'}"])
+    one, other = (run.turns(arm).to_pandas() for arm in ("passes", "never"))
+    for column in ("said", "answer_correct", "tokens_in", "tokens_out", "cost_usd", "latency_ms", "serving"):
+        assert (one[column].astype(str) == other[column].astype(str)).all(), column
 
 
 def test_words_from_memory_are_no_call_and_cost_what_an_earlier_answer_costs(tmp_path: Path) -> None:
@@ -197,7 +212,6 @@ def test_a_prompt_holds_no_code_that_this_user_did_not_tell_before(tmp_path: Pat
         by_message.setdefault(message, []).append(some)
     with_codes = 0
     for ask in model.asks:
-        assert isinstance(ask.about, PromptParts)
         inside = {code for pair in ask.about.earlier for words in pair for code in codes_in(words)}
         with_codes += bool(inside)
         assert any(inside <= some for some in by_message[ask.about.message])

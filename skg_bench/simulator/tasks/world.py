@@ -12,6 +12,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, feedback_rows
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.reach import Reach, Reaches
+from skg_bench.core.record import Record
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import NEAR, RIGHT, WRONG, Draws, Event, Events, Response, Served, Supposing, Truth, calls
 from skg_bench.simulator.logs.recorded import Readers, Recorded
@@ -54,6 +55,12 @@ class Tasks(Recorded):
         return check_of(self.check)
 
     # ------------------------------------------------------------------------------------------------- data
+
+    @cached_property
+    def record(self) -> Record:
+        """The table in words and numbers; one whose references are amiss is refused before a run."""
+        self.references  # noqa: B018
+        return super().record
 
     @cached_property
     def references(self) -> Sequence[str | None]:

@@ -25,6 +25,7 @@ READER = InWordsLLM(Scripted("reader", 3.0, 15.0, 2000.0), 300, None)
 
 
 def said(about: PromptParts | str) -> str:
+    about = PromptParts(about, "", ()) if isinstance(about, str) else about
     words, _ = READER.say([WordsAsk(about, 0, False, False)])
     return words[0]
 
