@@ -15,7 +15,7 @@ def test_a_new_column_of_the_schema_changes_no_maker_of_logs(
     kind: pa.DataType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns = schema.turns(5)
-    monkeypatch.setattr(schema, "turns", lambda *_: turns.append(pa.field("new", kind, nullable=False)))
+    monkeypatch.setattr(schema, "turns", lambda *_, **__: turns.append(pa.field("new", kind, nullable=False)))
     run = make_run(tmp_path / "run", users=2, weeks=2)
     assert run.turns("skg", ["new"])["new"].null_count == 0
 
