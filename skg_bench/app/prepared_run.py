@@ -63,7 +63,7 @@ class PreparedRun:
         published = published_corpus(self.plan.simulator)
         reasons = [] if published is None else left_out(published["left_out"])
         lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
-        lines += filter(None, [salts.caution(self.salt), self._scripted])
+        lines += filter(None, [salts.caution(self.salt), self._scripted, self._rows_left_out])
         share = 0.0
         if isinstance(world := self.plan.simulator, DrawsFromCorpus):
             share = world.one_offs_again(self.plan.salted, self._sampled, self.plan.weeks)
@@ -75,6 +75,15 @@ class PreparedRun:
             "are not testable; add one-offs, or lower weeks or simulator.one_off_share"
         )
         return [*lines, line]
+
+    @property
+    def _rows_left_out(self) -> str | None:
+        """Rows of a table of tasks that are none; None: all are. (The page of a replayed log says its own.)"""
+        match self.plan.simulator:
+            case HasRecord(record=record) if replay_of(self.plan.simulator) is None and record.left_out:
+                return f"{record.file}: left out {'; '.join(left_out(record.left_out))}"
+            case _:
+                return None
 
     @property
     def _scripted(self) -> str | None:

@@ -53,7 +53,7 @@ class Recall:
     def answer(self, query: Message, state: History) -> tuple[History, Reply]:
         """The model's answer, with what it is given to read."""
         n, turn = len(query.text), query.turn
-        newest = np.arange(turn)[::-1]
+        newest = np.arange(min(turn, state.answer.shape[1]))[::-1]  # a frozen one knows fewer turns
         answers, words = state.answer[:n, newest], state.words[:n, newest]
         if self.recalls == "last":
             answers, words = answers[:, : self.last], words[:, : self.last]
@@ -73,5 +73,8 @@ class Recall:
         n, turn = len(seen.answer), seen.message.turn
         answer, words = wider(state.answer, turn + 1, -1), wider(state.words, turn + 1, 0)
         answer[:n, turn] = seen.answer
-        words[:n, turn] = [text.count(" ") + 1 for text in seen.message.texts.read(seen.message.text)]
+        texts = seen.message.texts.read(seen.message.text)
+        if seen.message.domain.in_words:  # there what was said stands in the prompt, too
+            texts = [f"{text} {answer}" for text, answer in zip(texts, seen.words(), strict=True)]
+        words[:n, turn] = [text.count(" ") + 1 for text in texts]
         return History(answer, words)

@@ -8,12 +8,23 @@ from html import escape
 from textwrap import TextWrapper
 
 _JOINERS = "\u200c\u200d"  # parts of words and of emoji
+_DASHES, _UNSEEN = "\u00ad\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "\u200b\u200c\u200d\u2060\ufeff"
+_QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
+_PLAIN = {**dict.fromkeys(map(ord, _DASHES), "-"), **dict.fromkeys(map(ord, _UNSEEN)), **_QUOTES}
 _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t")
 
 
 def text_hash(text: str) -> int:
     """64-bit hash of a text."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def plain_signs(text: str) -> str:
+    """Text in which equal signs are equal characters: compatibility forms composed (NFKC), all dashes `-`, quotes
+    straight, and without characters that show nothing.
+    """
+    plain = unicodedata.normalize("NFKC", text)
+    return plain if plain.isascii() else plain.translate(_PLAIN)
 
 
 def script_json(value: object) -> str:

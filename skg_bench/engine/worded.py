@@ -11,7 +11,7 @@ import numpy as np
 
 from skg_bench.core.assistant import InWords, Reply
 from skg_bench.core.draws import Purpose, fold
-from skg_bench.core.errors import naming
+from skg_bench.core.errors import RowError, naming
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.spoken import PromptParts, SpeakingLLM, WordsAsk
@@ -104,7 +104,7 @@ class _Speech:
             _add(cost, calling, spent)
             for row, answer in zip(calling.tolist(), answers, strict=True):
                 words[row] = answer
-        text, some = np.full(n, -1, np.int32), [row for row, each in enumerate(words) if each]
+        text, some = np.full(n, -1, np.int32), [row for row, each in enumerate(words) if each.strip()]
         text[some] = texts.add([words[row] for row in some])
         return Said(words, text), cost
 
@@ -158,7 +158,13 @@ def _nothing(n: int) -> Completions:
 
 
 def _add_own(cost: Completions, words: InWords, asks: OwnAsks | None) -> None:
-    """Adds the costs of prompts that assistants asked themselves for what they say."""
+    """Adds the costs of prompts that assistants asked themselves for what they say.
+
+    Raises RowError for one that was asked and is not counted.
+    """
+    for row, prompt in () if asks is None else asks.made:
+        if row >= len(words.asked) or prompt not in words.asked[row]:
+            raise RowError(row, "the model was asked past the `model` of the message, so that nobody would pay for it")
     for row, prompts in enumerate(words.asked):
         for prompt in prompts:
             if asks is not None and (row, prompt) in asks.made:

@@ -19,10 +19,11 @@ ANSWER_DATA = ("message", "skill", "earlier")
 
 @dataclass(frozen=True)
 class InWordsLLM:
-    """Asks `llm` with the prompt `answer.md`: the message, what the served skill says, and earlier answers with the
-    messages that they answered. A prompt of an assistant's own stands in the place of the message.
+    """Asks `llm` in the words of `answer.md`.
 
-    An answer that did not come (a time limit, an error, a refusal) is no words, which is a wrong answer.
+    It is given the message, what the served skill says, and earlier answers with the messages that they answered. A
+    prompt of an assistant's own stands in the place of the message. An answer that did not come (a time limit, an
+    error, a refusal) is no words, which is a wrong answer.
     """
 
     llm: TextModel

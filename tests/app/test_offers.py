@@ -367,6 +367,7 @@ TRUSTING = {
     "probing_outside.py", "run_trackers.py", "stored.py", "study.py", "trust.py",
 }  # fmt: skip
 RESOLVING = {
+    "checks.py",
     "building.py",
     "parameters.py",
     "source.py",

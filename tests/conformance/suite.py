@@ -1,8 +1,6 @@
 """What every component has to keep to, whoever wrote it: found through `conf/`, run in small, held against itself."""
 
-import importlib
 import pickle
-import pkgutil
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +21,6 @@ from skg_bench.app.composed_arms import arms
 from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
-from skg_bench.app.targets import described_components
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import asking
 from skg_bench.core import assistant, deciding, state, types
@@ -386,27 +383,3 @@ def changed_by_truth(case: Case, folder: Path) -> list[str]:
 def _oracle(case: Case, folder: Path) -> bool:
     (arm,) = plan(case, folder, alone=True).arms
     return arm.assistant.sees_truth
-
-
-# ------------------------------------------------------------------------------------------- what escapes it
-
-
-def unlisted(seam: str) -> list[str]:
-    """Classes below the seam's package that do what its Protocol says, and that no yaml names."""
-    seam_protocol, package = protocol(seam), importlib.import_module(f"skg_bench.{seam}")
-    assert seam_protocol is not None
-    options = [case.option for case in cases() if case.seam == seam]
-    nodes = hydra_trees().options(seam, options)
-    named = {chain[-1][1] for node in nodes for _, chain, _ in described_components(seam, node)}
-    modules = [
-        importlib.import_module(module.name)
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    ]
-    classes = {
-        f"{module.__name__}.{name}"
-        for module in modules
-        for name, made in vars(module).items()
-        if isinstance(made, type) and made.__module__ == module.__name__ and not name.startswith("_")
-        if all(hasattr(made, member) or member in made.__annotations__ for member in members(seam_protocol))
-    }
-    return sorted(classes - named)

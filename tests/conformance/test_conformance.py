@@ -10,6 +10,7 @@ from skg_bench.core.errors import UsageError
 from tests.app.lab import declare, forget, write
 from tests.app.test_extension import example
 from tests.conformance import suite
+from tests.conformance.unlisted import unlisted
 from tests.laws import shoppers, world
 
 OF_ARMS = [case for case in suite.cases() if case.of_arms]
@@ -92,7 +93,7 @@ def test_no_component_escapes_the_suite_for_want_of_a_yaml(seam: str) -> None:
         "router": ["skg_bench.router.shared.route.SharedMaxSim"],  # with an index
         "curator": ["skg_bench.curator.without.WithoutEach"],  # of one cohort; tests/curator plays it
     }
-    assert suite.unlisted(seam) == made_by_code.get(seam, [])
+    assert unlisted(seam) == made_by_code.get(seam, [])
 
 
 def test_the_pages_components_are_found_in_their_package_and_keep_to_it_too(

@@ -1,5 +1,6 @@
 """Answers in words: what the model is asked, what is said again, what it costs, and that no prompt knows the future."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -151,6 +152,60 @@ def test_an_assistant_that_only_passes_messages_on_is_the_same_as_none(tmp_path:
     one, other = (run.turns(arm).to_pandas() for arm in ("passes", "never"))
     for column in ("said", "answer_correct", "tokens_in", "tokens_out", "cost_usd", "latency_ms", "serving"):
         assert (one[column].astype(str) == other[column].astype(str)).all(), column
+
+
+CHEATS = """
+class Clears:
+    def answer(self, user, time, message, model):
+        words = model(message)
+        model.prompts.clear()
+        return words
+
+class Past:
+    def answer(self, user, time, message, model): return model._say(message)
+
+class Leaves:
+    def answer(self, user, time, message, model): raise SystemExit(0)
+
+class Blank:
+    def answer(self, user, time, message, model): return " "
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "says"),
+    [
+        ("Clears", (), "raised AttributeError"),
+        ("Past", (), "was asked past the `model` of the message, so that nobody would pay for it"),
+        ("Leaves", (), "raised SystemExit: 0"),
+        ("Blank", ("assistant.scrambled=true",), "scrambled=true exchanges answers by their references"),
+    ],
+)
+def test_an_assistant_that_would_not_pay_or_end_the_run_is_named(
+    name: str, more: Sequence[str], says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "cheats.py").write_text(CHEATS)
+    chosen = ", ".join([f"assistant.file={tmp_path / 'cheats.py'}:{name}", "assistant.controls=false", *more])
+    arms = f"arms={{mine: [assistant=python, {chosen}], never: [policy=never]}}"
+    with pytest.raises(UsageError, match=re.escape(says)):
+        skg_bench.run([*SIZE, arms, "reference=never", "users=1", "weeks=1", f"out={tmp_path / 'run'}"])
+
+
+def test_words_that_show_nothing_are_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "cheats.py").write_text(CHEATS)
+    arms = f"arms={{mine: [assistant=python, assistant.file={tmp_path / 'cheats.py'}:Blank], never: [policy=never]}}"
+    run = skg_bench.run([*SIZE, arms, "reference=never", "users=2", "weeks=1", f"out={tmp_path / 'run'}"])
+    assert not rows(run, "mine")["answer_correct"].any()
+    assert rows(run, "mine")["said"].isna().all()
+
+
+def test_a_frozen_history_ends_where_it_was_frozen(tmp_path: Path) -> None:
+    arms = "arms={all: [assistant=recall], frozen: [assistant=recall, freeze=all, freeze_at=8], never: [policy=never]}"
+    run = skg_bench.run([*SIZE, arms, "reference=never", "users=2", f"out={tmp_path / 'run'}"])
+    live, frozen = rows(run, "all"), rows(run, "frozen")
+    before = live["turn"] <= 8
+    assert (live["said"].astype(str) == frozen["said"].astype(str))[before].all()
+    assert (frozen["states"] == "right").sum() < (live["states"] == "right").sum()
 
 
 def test_words_from_memory_are_no_call_and_cost_what_an_earlier_answer_costs(tmp_path: Path) -> None:

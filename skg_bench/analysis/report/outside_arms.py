@@ -65,8 +65,8 @@ def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Itera
     if not count or reference is None or arm == reference or not run.finished:
         return
     about = (
-        f"Nobody can judge {count:,} of {n:,} answers of {code(arm)} ({number(count / n, 'share')}): their words have "
-        "no reference."
+        f"Nobody can judge {count:,} of {n:,} answers of {code(arm)} ({number(count / n, 'share')}): "
+        f"{'the check does not know' if run.domain.in_words else 'their words have no reference'}."
     )
     if count == n:
         yield Sentence(f"{about} So its utility is not known.", "caution")

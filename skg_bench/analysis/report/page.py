@@ -172,7 +172,7 @@ def _scope(run: Run, content: Summary) -> list[str]:
     if imported := run.manifest.get("imported"):
         same = f"{content.turns:,} {_noun(content)}s, the same for each of {len(run.arms)} arms"
         return [f"{content.users:,} users", same, f"made elsewhere: {imported['file']}"]
-    users = "simulated users" if "simulator" in run.config else "users"
+    users = "users" if run.domain.recorded or "simulator" not in run.config else "simulated users"
     if content.log is not None:
         users = f"{_person(content).lower()}s of a log"
     return [

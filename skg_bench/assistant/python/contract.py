@@ -70,18 +70,23 @@ def referring(message: str, key: int) -> Callable[[str], str]:
 class AskedModel:
     """The model for one message, and the prompts with which it was asked."""
 
-    __slots__ = ("_embed", "_over", "_say", "prompts")
+    __slots__ = ("_embed", "_over", "_prompts", "_say")
 
     def __init__(self, say: Callable[[str], str], embed: EmbedTexts) -> None:
         self._say, self._embed, self._over = say, embed, False
-        self.prompts: list[str] = []
+        self._prompts: list[str] = []
 
     def __call__(self, prompt: Prompt) -> str:
         if self._over:
             raise RuntimeError("this model was given for one message, and that is answered; call the one of this call")
         text = prompt if type(prompt) is str else _words(prompt)
-        self.prompts.append(text)
+        self._prompts.append(text)
         return self._say(text)
+
+    @property
+    def prompts(self) -> Sequence[str]:
+        """Prompts with which it was asked, in order."""
+        return tuple(self._prompts)
 
     def embed(self, text: str) -> list[float]:
         """Vector of a text."""

@@ -98,6 +98,8 @@ class Outside:
     def answer(self, query: Message, state: Objects) -> tuple[Objects, Reply]:
         """Words of each user's object. What one remembers of a frozen turn is thrown away."""
         n = len(query.text)
+        if self._placebo and query.domain.in_words:
+            raise RowError(0, "scrambled=true exchanges answers by their references, and words of this world have none")
         if not state.who:
             state.who = query.who
         messages = query.texts.read(query.text)
@@ -219,7 +221,7 @@ class Outside:
                 model.end()
         except UsageError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._fault(row, "answer", error) from error
         return self._checked(words)
 
@@ -266,7 +268,7 @@ class Outside:
         except Exception as error:
             raise self._fault(row, method, error) from error
 
-    def _fault(self, row: int, method: str, error: Exception) -> RowError:
+    def _fault(self, row: int, method: str, error: BaseException) -> RowError:
         match error:
             case OutsideFault():
                 return RowError(row, str(error), self._source.name)
@@ -287,7 +289,7 @@ def _scrambled(
     return others
 
 
-def _shown(error: Exception) -> str:
+def _shown(error: BaseException) -> str:
     """An exception in words, with the place that raised it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -1,17 +1,28 @@
 """Checks of words against a reference: equal, held, or by a function of one's own."""
 
 import re
+import sys
+import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
 from pkgutil import resolve_name
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import bytes_of
+from skg_bench.core.text import plain_signs
 from skg_bench.core.world import RIGHT, UNKNOWN, WRONG
 
 Check = Callable[[str, str, str], object]  # message, reference, words: True, False, or None: not known
 _BUILT_IN = ("exact", "marker")
-_TOKEN = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?|\w+")
+_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?")
+_KEPT = "%#@&-."  # punctuation that belongs to a word, or may
+_AROUND = "".join(
+    sign for sign in map(chr, range(0x3100)) if unicodedata.category(sign)[0] == "P" and sign not in _KEPT
+)
 _MONTHS = [
     "january",
     "february",
@@ -26,11 +37,11 @@ _MONTHS = [
     "november",
     "december",
 ]
-_MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS)
+_MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS) + "|sept"
 _DATE = re.compile(
-    rf"(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)|"
-    rf"(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\.? (?P<n2>{_MONTH})\.?,? (?P<y2>\d{{4}})|"
-    rf"(?P<n3>{_MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y3>\d{{4}})"
+    rf"(?<![\w.-])(?:(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)|"
+    rf"(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?(?P<n2>{_MONTH})\.?,? (?P<y2>\d{{4}})|"
+    rf"(?P<n3>{_MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y3>\d{{4}}))(?![\w-])"
 )
 _TWICE = 100  # first questions to a function that are put twice
 
@@ -44,7 +55,7 @@ def check_of(name: str) -> "WordCheck":
         return WordCheck(name, _equal if name == "exact" else _held)
     try:
         function = resolve_name(name)
-    except Exception as error:  # whatever its module raises
+    except (Exception, SystemExit) as error:  # whatever its module raises
         raise UsageError(
             f"simulator.check={name!r} cannot be imported: {type(error).__qualname__}: {error}; valid are exact, "
             "marker, and a function that Python finds, such as mine.check.right"
@@ -61,27 +72,35 @@ class WordCheck:
         self._name, self._function = name, function
         self._said: dict[tuple[str, str, str], int] = {}
 
+    @property
+    def digest(self) -> str:
+        """Digest of the file that a function of one's own stands in; of others the name."""
+        module = sys.modules.get(getattr(self._function, "__module__", ""))
+        file = getattr(module, "__file__", None)
+        if self._name in _BUILT_IN or file is None:
+            return self._name
+        return sha256(bytes_of(Path(file))).hexdigest()[:16]
+
     def grade(self, message: str, reference: str, words: str) -> int:
         """RIGHT, WRONG or UNKNOWN (core/world.py). Words that did not come are WRONG.
 
         Raises UsageError for a function that raises, gives something else, or another thing the second time.
         """
-        if not words.strip():
+        if not plain_signs(words).strip():
             return WRONG
         question = message, reference, words
         if question not in self._said:
             grade = self._grade(*question)
             if len(self._said) < _TWICE and (again := self._grade(*question)) != grade:
-                raise UsageError(
-                    f"{self._where(*question)} gave {_WORDS[grade]}, and then {_WORDS[again]}; it must not draw"
-                )
+                where = self._where(*question)
+                raise UsageError(f"{where} gave {_WORDS[grade]}, and then {_WORDS[again]}; it must not draw")
             self._said[question] = grade
         return self._said[question]
 
     def _grade(self, message: str, reference: str, words: str) -> int:
         try:
             given = self._function(message, reference, words)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UsageError(
                 f"{self._where(message, reference, words)} raised {type(error).__qualname__}: {error}"
             ) from error
@@ -103,7 +122,7 @@ _WORDS = {RIGHT: "True", WRONG: "False", UNKNOWN: "None"}
 
 def holds(words: str, reference: str) -> bool:
     """Are the words of a reference in others, in order and side by side?"""
-    inside, wanted = _tokens(words), _tokens(reference)
+    inside, wanted = tokens(words), tokens(reference)
     n = len(wanted)
     return n > 0 and any(inside[at : at + n] == wanted for at in range(len(inside) - n + 1))
 
@@ -113,35 +132,34 @@ def _held(_message: str, reference: str, words: str) -> bool:
 
 
 def _equal(_message: str, reference: str, words: str) -> bool:
-    return _tokens(words) == _tokens(reference)
+    return tokens(words) == tokens(reference)
 
 
 @lru_cache(maxsize=2**16)
-def _tokens(text: str) -> Sequence[str]:
-    """Words and numbers: case, space, punctuation and the ways to write a number or a date do not count."""
-    plain = _DATE.sub(_day, text.lower())
-    return tuple(_number(token) if token.lstrip("+-")[0].isdigit() else token for token in _TOKEN.findall(plain))
+def tokens(text: str) -> Sequence[str]:
+    """Words of a text, as they are between blanks. Case, punctuation around a word, and the ways to write a number, a
+    date, a dash or an accent do not count; signs inside of a word do, and so does a sign that stands alone.
+    """
+    plain = _DATE.sub(_day, plain_signs(text).casefold())
+    return tuple(filter(None, (_token(each) for each in plain.split())))
+
+
+def _token(word: str) -> str:
+    kept = word.strip(_AROUND)
+    number = kept.rstrip(".-")
+    if number[-1:].isdigit() and _NUMBER.fullmatch(number):
+        value = Decimal(number.replace(",", ""))
+        return f"{value.normalize() if value else Decimal(0):f}"
+    return kept.strip("-.")
 
 
 def _day(match: re.Match[str]) -> str:
     """A date as one word."""
     parts = match.groupdict()
-    year, day = (
-        next(filter(None, (parts[f"{name}{way}"] for way in ways))) for name, ways in (("y", _WAYS), ("d", _WAYS))
-    )
+    year, day = (next(filter(None, (parts[f"{name}{way}"] for way in ("", "2", "3")))) for name in ("y", "d"))
     named = parts["n2"] or parts["n3"]
     month = int(parts["m"]) if named is None else [name[:3] for name in _MONTHS].index(named[:3]) + 1
     try:
         return f" day{datetime(int(year), month, int(day), tzinfo=UTC):%Y%m%d} "
     except ValueError:  # no such day
         return match[0]
-
-
-_WAYS = ("", "2", "3")
-
-
-def _number(token: str) -> str:
-    value = token.replace(",", "").lstrip("+")
-    if "." in value:
-        value = value.rstrip("0").rstrip(".")
-    return value if value.lstrip("-").startswith("0.") else value.lstrip("0") or "0"

@@ -13,11 +13,12 @@ from skg_bench.core.feedback import RATING, feedback_rows
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.record import Record
+from skg_bench.core.text import plain_signs
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import NEAR, RIGHT, WRONG, Draws, Event, Events, Response, Served, Supposing, Truth, calls
 from skg_bench.simulator.logs.recorded import Readers, Recorded
 from skg_bench.simulator.order import answerable
-from skg_bench.simulator.tasks.checks import WordCheck, check_of, holds
+from skg_bench.simulator.tasks.checks import WordCheck, check_of, holds, tokens
 
 TASKS = Domain("tasks", telling="skg_bench.simulator.tasks:telling.toml", in_words=True, recorded=True)
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
@@ -77,6 +78,11 @@ class Tasks(Recorded):
         _, first = np.unique(np.stack([log.text, log.type]), axis=1, return_index=True)
         for at in first.tolist():
             message, reference = log.messages[log.text[at]], references[log.type[at]] if log.type[at] >= 0 else None
+            if reference is not None and not tokens(reference):
+                raise UsageError(
+                    f"{self.path}, row {log.position[at]}: the reference {reference!r} has no word, number or sign to "
+                    "look for"
+                )
             if reference is not None and holds(message, reference):
                 raise UsageError(
                     f"{self.path}, row {log.position[at]}: the message {message!r} holds its own reference "
@@ -101,6 +107,11 @@ class Tasks(Recorded):
     def intents(self) -> Sequence[str]:  # of a log they are cached
         """Kinds of tasks, or where the table names none the references."""
         return self._log.intents or self._log.answers
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the table, and of the file of a check of one's own."""
+        return f"{super().digest}{self._checks.digest}"
 
     # ----------------------------------------------------------------------------------------------- events
 
@@ -132,7 +143,7 @@ class Tasks(Recorded):
         for row, (reference, words) in enumerate(zip(references, served.words, strict=True)):
             if reference is not None:
                 quality[row] = self._checks.grade(self.messages[event.text[row]], reference, words)
-            elif not words:
+            elif not plain_signs(words).strip():
                 quality[row] = WRONG
         called = calls(served.how)
         state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)

@@ -11,6 +11,7 @@ from hashlib import blake2b
 import numpy as np
 
 from skg_bench.core.grid import I32, I64
+from skg_bench.core.text import plain_signs
 
 THINGS = (
     "door code of my dentist", "door code of my office", "door code of my sister", "gate code of my parents",
@@ -29,7 +30,10 @@ TELL_WORDINGS = ("The {thing} is {code}.", "Note that the {thing} is {code}.", "
 CHANGE_WORDINGS = ("The {thing} is now {code}.", "There is a new {thing}: {code}.")
 ASK_WORDINGS = ("What is the {thing}?", "Can you tell me the {thing}?", "Do you remember the {thing}?")
 _LETTERS, _DIGITS = "abcdefghjkmnpqrstuvwxyz", "23456789"
-_CODE = re.compile(rf"(?<![\w-])[{_LETTERS}][{_DIGITS}][{_LETTERS}{_DIGITS}]{{2}}-[{_LETTERS}{_DIGITS}]{{4}}(?![\w-])")
+_CODE = re.compile(
+    rf"(?<![a-z0-9])(?<![a-z0-9]-)([{_LETTERS}][{_DIGITS}][{_LETTERS}{_DIGITS}]{{2}})\s?-\s?([{_LETTERS}{_DIGITS}]{{4}})"
+    r"(?!-?[a-z0-9])"
+)
 _STATEMENTS = len(TELL_WORDINGS) + len(CHANGE_WORDINGS)
 _TEXTS = N_CODES * _STATEMENTS + len(ASK_WORDINGS)  # of each thing
 
@@ -54,9 +58,12 @@ def _number_of() -> dict[str, int]:
 
 
 def codes_in(words: str) -> Sequence[int]:
-    """Codes that words hold, by their number, each once and in order; -1: a code that nobody has."""
+    """Codes that words hold, by their number, each once and in order; -1: a code that nobody has. Case, kinds of dashes
+    and a blank beside one do not count.
+    """
     numbers = _number_of()
-    return list(dict.fromkeys(numbers.get(code, -1) for code in _CODE.findall(words.lower())))
+    inside = _CODE.findall(plain_signs(words).lower())
+    return list(dict.fromkeys(numbers.get(f"{first}-{second}", -1) for first, second in inside))
 
 
 @cache

@@ -38,7 +38,7 @@ class ToldOutcome:
     )
     states: I32 = outcome_field(
         "what the words state: the code that holds, one that was changed since, one of another thing of the user's, "
-        "one that only other users have, one that nobody has, or several; null: nothing is asked",
+        "one that this user never had, one that there is not, or several of the user's; null: nothing is asked",
         levels=STATED_LEVELS,
     )
     code_changed: Bool = outcome_field("the code that is asked for was changed since it was told first")

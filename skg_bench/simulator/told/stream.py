@@ -115,7 +115,7 @@ def _questions(habits: TellingHabits, keys: U64, weeks: int, known: _Known) -> _
     time = day * DAY + np.minimum(clock(_draws(keys, number, _CLOCK)), DAY - 1)
     which = (habits.things * _draws(keys, number, _WHICH) ** 1.5).astype(np.int64)  # some are asked for more often
     mine = _Known(*(np.take_along_axis(getattr(known, f.name), which, axis=1) for f in fields(known)))
-    holds, changed = mine.told & (mine.told_at < time), mine.changed & (mine.changed_at < time)
+    holds, changed = mine.told & (mine.told_at <= time), mine.changed & (mine.changed_at <= time)
     code = np.where(changed, mine.second, np.where(holds, mine.first, -1)).astype(np.int32)
     before = np.where(changed, mine.first, -1).astype(np.int32)
     text = question(mine.thing, (_draws(keys, number, _HOW) * len(ASK_WORDINGS)).astype(np.int32))

@@ -16,6 +16,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, feedback_rows
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.core.text import plain_signs
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import (
     NEAR,
@@ -145,7 +146,7 @@ class Told:
         for row in asks.nonzero()[0].tolist():
             states[row] = stated(served.words[row], int(code[row]), int(before[row]), wanted.code[row])
         right = np.where(asks, states == np.where(code >= 0, StatedCode.RIGHT, StatedCode.NOTHING), True)
-        answered = np.array([bool(words) for words in served.words], np.bool_)
+        answered = np.array([bool(plain_signs(words).strip()) for words in served.words], np.bool_)
         quality = np.where(right & answered, RIGHT, WRONG).astype(np.int32)
         called = calls(served.how)
         given = np.where(called, event.number, served.answer).astype(np.int32)
@@ -174,6 +175,8 @@ def stated(words: str, code: int, before: int, mine: I32) -> StatedCode:
     inside = codes_in(words)
     if not inside:
         return StatedCode.NOTHING
+    if any(number >= 0 and number not in mine for number in inside):
+        return StatedCode.ANOTHER_USER
     if len(inside) > 1:
         return StatedCode.SEVERAL
     (number,) = inside
@@ -183,4 +186,4 @@ def stated(words: str, code: int, before: int, mine: I32) -> StatedCode:
         return StatedCode.RIGHT
     if number == before:
         return StatedCode.OUTDATED
-    return StatedCode.ANOTHER_THING if number in mine else StatedCode.ANOTHER_USER
+    return StatedCode.ANOTHER_THING

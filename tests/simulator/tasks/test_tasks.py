@@ -1,6 +1,8 @@
 """Tasks of one's own: read from a table, judged by words, and never in a prompt."""
 
+import importlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import pytest
 
 import skg_bench
+from skg_bench.app.compose import compose
+from skg_bench.app.launch import prepare
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
@@ -107,3 +111,30 @@ def test_a_task_that_comes_twice_and_a_table_without_references_are_refused(tmp_
     assert f"tasks.jsonl, row {len(TASKS) + 1}: this user says 'What is the key of door 00?' twice" in says
     without = [{key: value for key, value in row.items() if key != "reference"} for row in TASKS]
     assert "reference" in refused(tmp_path, rows=without)
+
+
+def test_rows_that_are_no_messages_are_said_before_the_run(tmp_path: Path) -> None:
+    file = table(
+        tmp_path, [*TASKS, {"user": "u9", "time": "not a time", "message": "What?", "reference": "x", "kind": "y"}]
+    )
+    words = ["simulator=tasks", f"simulator.path={file}", ARMS, "reference=never", f"out={tmp_path / 'run'}"]
+    (line,) = [line for line in prepare(compose(words)).cautions() if "left out" in line]
+    assert line.startswith("tasks.jsonl: left out 1 with")
+
+
+def test_another_check_of_the_same_name_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = [
+        "simulator=tasks",
+        f"simulator.path={table(tmp_path)}",
+        ARMS,
+        "reference=never",
+        "simulator.check=mine9.right",
+    ]
+    identities = []
+    for verdict in ("True", "False"):
+        (tmp_path / "mine9.py").write_text(f"def right(message, reference, words): return {verdict}\n")
+        sys.modules.pop("mine9", None)
+        importlib.invalidate_caches()
+        identities.append(prepare(compose(words)).identity)
+    assert identities[0] != identities[1]

@@ -35,6 +35,8 @@ def test_codes_are_all_different_and_are_found_in_words() -> None:
     assert len(set(given)) == len(given) == N_CODES * len(THINGS)
     assert all(list(codes_in(f"It is {code}, I think.")) == [number] for number, code in enumerate(given))
     assert list(codes_in(f"{given[3].upper()} or {given[5]} or {given[3]}")) == [3, 5]
+    for dash in ("\u2011", "\u2013", "\u2212", " - ", "-\n", "-\u200b"):  # as others set it
+        assert list(codes_in(f"_{given[0].replace('-', dash)}_")) == [0], ascii(dash)
     assert list(codes_in("a2bb-cccc")) == [-1]  # of the form of a code, and nobody's
     assert not codes_in(f"x{given[0]} {given[0]}-y e2e4-e5 2026-01-05 1234-5678")
 
@@ -93,7 +95,7 @@ def test_the_prompt_holds_data_in_its_block_alone() -> None:
     [
         ("I do not know.", "nothing"), ("", "nothing"), ("It is {now}.", "right"), ("It was {before}.", "outdated"),
         ("{mine}", "another_thing"), ("{theirs}", "another_user"), ("a2bb-cccc", "invented"),
-        ("{now} or {before}", "several"), ("{now}, yes: {now}", "right"),
+        ("{now} or {before}", "several"), ("{now} or {theirs}", "another_user"), ("{now}, yes: {now}", "right"),
     ],
 )  # fmt: skip
 def test_words_are_judged_by_the_codes_in_them(words: str, state: str) -> None:
