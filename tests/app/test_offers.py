@@ -136,6 +136,7 @@ REACHLESS = {  # texts that reach nothing, each looked at by a person
     "Recorded.rated_ok", "Recorded.rated_partial", "Recorded.rated_miss", "Python.scrambled", "Python.shares",
     "BlackBox.shares", "BlackBox.ready", "BlackBox.body", "BlackBox.frozen", "BlackBox.time", "BlackBox.state",
 }  # fmt: skip
+REACHLESS |= {name.replace("Recorded.", "Tasks.") for name in REACHLESS if name.startswith("Recorded.")}
 LIKE = re.compile(
     r"path|file|folder|dir(_|$)|address|ur[il]$|host|port$|(^|_)key|variable|environment|prompts|table|corpus|trust|"
     r"code$|command|module|script|strategies|check$"
