@@ -17,9 +17,9 @@ TINY = ("workers=1", "users=4", "weeks=2", "arms={skg: [policy.threshold=0.3], n
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> skg_bench.Run:
+def tiny_run(once: Callable[..., Path]) -> skg_bench.Run:
     """Four users, two weeks, two arms."""
-    return skg_bench.run([*TINY, f"out={tmp_path_factory.mktemp('runs') / 'tiny'}"])
+    return skg_bench.Run(once("tiny", lambda folder: skg_bench.run([*TINY, f"out={folder}"])))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Habits of wording and misled models: the tables are those of the runs' own figures."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,17 @@ from skg_bench.app.api import run as simulate
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
+HABITS = ("0.9", "0.0")
+SIZE = ("experiment=assumptions", "users=4", "workers=1", "weeks=2")
+
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    folder = tmp_path_factory.mktemp("assumptions")
-    size = ["experiment=assumptions", "users=4", "workers=1", "weeks=2"]
-    return [simulate([*size, f"simulator.habit={habit}", f"out={folder / str(habit)}"]) for habit in (0.9, 0.0)]
+def runs(once: Callable[..., Path]) -> list[Run]:
+    def play(folder: Path) -> None:
+        for habit in HABITS:
+            simulate([*SIZE, f"simulator.habit={habit}", f"out={folder / habit}"])
+
+    return [Run(once("assumptions", play) / habit) for habit in HABITS]
 
 
 def test_who_repeats_their_own_words_more_is_told_so_and_stays_testable(runs: list[Run]) -> None:

@@ -1,6 +1,7 @@
 """The controls of an experiment: arms that exist, figures that agree with one another, a best arm that may be one."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,7 @@ def whole() -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    out = tmp_path_factory.mktemp("controls") / "run"
+def small(once: Callable[..., Path]) -> Run:
     arms: dict[str, Any] = {
         name: [
             text.replace("200", str(FORK)).replace("0.023", "0.2").replace("capacity=5", "capacity=2")
@@ -48,11 +48,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
         ]
         for name in WANTED
     }
-    return simulate([
+    words = [
         f"arms={json.dumps(arms)}", "reference=skg", "users=10", "workers=1", "weeks=2", "simulator.rated_share=0.8",
         "simulator.concentration=3", "simulator.accept=0.95", "simulator.accept_one_off=0.6", "policy.threshold=0.5",
-        f"out={out}",
-    ])  # fmt: skip
+    ]  # fmt: skip
+    return Run(once("controls", lambda folder: simulate([*words, f"out={folder}"])))
 
 
 def test_the_arms_that_the_analysis_names_are_in_the_experiment() -> None:

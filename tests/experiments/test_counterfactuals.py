@@ -1,6 +1,7 @@
 """Placebos are accepted by equivalence within a margin, and measured from where their arms part."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +75,8 @@ def test_a_contrast_begins_where_its_arms_part(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def small(once: Callable[..., Path]) -> Run:
     """The exact placebo and one that is not, small."""
-    out = tmp_path_factory.mktemp("counterfactuals") / "run"
     whole = yaml.safe_load((CONF / "experiment" / "counterfactuals.yaml").read_text("utf-8"))["arms"]
     wanted = ("skg", "frozen_100", "sham", "plain", "plain_frozen", "plain_copies")
     arms: dict[str, Any] = {name: [text.replace("100", "15") for text in whole[name]] for name in wanted}
@@ -84,10 +84,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "{kind: nothing by construction, arm: plain_copies, reference: plain_frozen, asks: copies},"
         "{kind: control, arm: sham, reference: frozen_100, asks: random turns}"
     )
-    return simulate(
-        [f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=12", "weeks=2",
-         "simulator.rated_share=0.6", "utility.offer=0", f"out={out}"]
-    )  # fmt: skip
+    words = [
+        f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=12", "workers=1", "weeks=2",
+        "simulator.rated_share=0.6", "utility.offer=0",
+    ]  # fmt: skip
+    return Run(once("counterfactuals", lambda folder: simulate([*words, f"out={folder}"])))
 
 
 def test_copies_of_skills_change_nothing_and_random_captures_do(small: Run) -> None:
@@ -112,6 +113,8 @@ def test_a_contrast_that_cannot_be_is_refused(entry: str, says: str) -> None:
 
 
 def test_a_run_that_names_no_contrasts_is_refused(tmp_path: Path) -> None:
-    other = simulate(["arms={skg: [], never: [policy=never]}", "users=2", "weeks=1", f"out={tmp_path / 'run'}"])
+    other = simulate(
+        ["arms={skg: [], never: [policy=never]}", "users=2", "workers=1", "weeks=1", f"out={tmp_path / 'run'}"]
+    )
     with pytest.raises(UsageError, match="names no contrasts; make a run that does: skg-bench run experiment=counterf"):
         analyse(other)

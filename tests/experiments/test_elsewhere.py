@@ -17,7 +17,7 @@ from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
-SIZE = ("experiment=elsewhere", "users=3", "weeks=2")
+SIZE = ("experiment=elsewhere", "users=3", "workers=1", "weeks=2")
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,10 @@ def test_what_a_threshold_is_worth_follows_from_how_often_a_wrong_prompt_mislead
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
-    other = simulate(["experiment=assistant_growth", "users=2", "weeks=1", "arms={never: [policy=never], a: []}",
-                      f"out={tmp_path / 'run'}"])  # fmt: skip
+    arms = "arms={never: [policy=never], a: []}"
+    other = simulate(
+        ["experiment=assistant_growth", "users=2", "workers=1", "weeks=1", arms, f"out={tmp_path / 'run'}"]
+    )
     with pytest.raises(UsageError, match="has none of the arms of elsewhere"):
         analyse([other])
 

@@ -1,6 +1,7 @@
 """The experiment on error bounds: what its table counts, counted again turn by turn."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,17 +15,9 @@ DENSE = ("simulator.messages_per_day=8", "simulator.concentration=2", "simulator
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return skg_bench.run(
-        [
-            "experiment=error_bound",
-            "users=6",
-            "weeks=3",
-            *DENSE,
-            ARMS,
-            f"out={tmp_path_factory.mktemp('bound') / 'run'}",
-        ]
-    )
+def run(once: Callable[..., Path]) -> Run:
+    words = ("experiment=error_bound", "users=6", "workers=1", "weeks=3", *DENSE, ARMS)
+    return Run(once("bound", lambda folder: skg_bench.run([*words, f"out={folder}"])))
 
 
 def test_shares_are_those_of_the_logs(run: Run) -> None:
@@ -75,7 +68,7 @@ def test_a_report_is_made_of_each_arm_and_other_runs_are_refused(run: Run, tmp_p
     assert report.holds == all(line.holds for line in lines(run))
     assert (tmp_path / "error_bound.md").read_text("utf-8").count("\n| ") == 2 + 2
     other = skg_bench.run(
-        ["arms={never: [policy=never]}", "reference=never", "users=2", "weeks=1", f"out={tmp_path / 'o'}"]
+        ["arms={never: [policy=never]}", "reference=never", "users=2", "workers=1", "weeks=1", f"out={tmp_path / 'o'}"]
     )
     with pytest.raises(skg_bench.UsageError, match="has policy=vcache; run experiment=error_bound"):
         analyse(other)

@@ -1,5 +1,6 @@
 """The grid of routers and rerankers: effects are means over users of differences of means over the other factor."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +26,14 @@ DENSE = (
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+def runs(once: Callable[..., Path]) -> list[Run]:
     """Two seeds on the built-in corpus."""
-    folder = tmp_path_factory.mktemp("grid")
-    return [
-        skg_bench.run(["experiment=grid", ARMS, *DENSE, f"seed={seed}", f"out={folder / str(seed)}"]) for seed in (0, 1)
-    ]
+
+    def play(folder: Path) -> None:
+        for seed in "01":
+            skg_bench.run(["experiment=grid", ARMS, *DENSE, f"seed={seed}", f"out={folder / seed}"])
+
+    return [Run(once("grid", play) / seed) for seed in "01"]
 
 
 def hit_rates(runs: list[Run], arm: str) -> dict[tuple[int, int], float]:

@@ -1,5 +1,6 @@
 """The world of `persuaded`: users listen ever more often, and are worse off for it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from tests.analysis.comparison.test_claimed_proofs import CONTROLS
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    out = tmp_path_factory.mktemp("persuaded") / "run"
-    return simulate(["experiment=persuaded", "users=50", "weeks=18", "workers=1", f"out={out}"])
+def run(once: Callable[..., Path]) -> Run:
+    words = ("experiment=persuaded", "users=50", "weeks=18", "workers=1")
+    return Run(once("persuaded", lambda folder: simulate([*words, f"out={folder}"])))
 
 
 @pytest.fixture(scope="module")

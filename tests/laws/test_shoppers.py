@@ -66,14 +66,12 @@ def test_the_world_is_rich_enough_to_mean_something(base: Run) -> None:
         assert arm not in lost or jobs[lost[arm]].sum() > 0, arm
 
 
-def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path) -> None:
-    other = shoppers.run(tmp_path / "other", SOME, 70, 2)
-    assert world.differences(base, other, range(SOME)) == []
-
-
-@pytest.mark.parametrize("kernel", ["Haswell", "SkylakeX"])
-def test_kernels_change_no_bit(base: Run, tmp_path: Path, root: Path, kernel: str) -> None:
-    command = [sys.executable, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(SOME), "512", "1"]
+@pytest.mark.parametrize(("kernel", "cohort", "workers"), [("Haswell", "70", "2"), ("SkylakeX", "512", "1")])
+def test_kernels_cohorts_and_workers_change_no_bit(
+    base: Run, tmp_path: Path, root: Path, kernel: str, cohort: str, workers: str
+) -> None:
+    """All at once in the first run."""
+    command = [sys.executable, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(SOME), cohort, workers]
     subprocess.run(command, cwd=root, env={**os.environ, "OPENBLAS_CORETYPE": kernel}, check=True)
     assert world.differences(base, Run(tmp_path / "there"), range(SOME)) == []
 
