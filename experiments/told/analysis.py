@@ -10,7 +10,7 @@ from skg_bench.app.experiments import Experiment, OneRun, needed
 from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
 
-RUN = "experiment=told users=50"
+RUN = "experiment=told users=60"
 COMMAND = f"skg-bench run {RUN}; skg-bench experiment told RUN --write reports"
 REFERENCE = "never"
 ARMS = {
@@ -23,7 +23,7 @@ ARMS = {
     "notes": "notebook of all messages that ask nothing, newest first",
     "nearest_3": "the three nearest messages in the prompt",
     "nearest_3_told": "the same, of messages that ask nothing",
-    "leaking": "notebook that ten users share",
+    "leaking": "notebook that four users share",
 }
 SHARES = ("recall", "outdated", "abstention", "leaks")
 HEAD = (
@@ -91,7 +91,7 @@ def analyse(run: OneRun) -> Report:
     how = (
         "The model says what stands in its prompt about the asked thing, the first sentence that does, and nothing "
         "else: what differs is the memory alone. Codes are judged exactly. Intervals are for new users and messages; "
-        "ten users of `leaking` are one unit."
+        "four users of `leaking` are one unit."
     )
     words = "\n".join(f"* {line}" for line in (wrong or ["All is as expected."]))
     return Report([table, *wrong], page("Memories, word for word", COMMAND, how, words, table), holds=not wrong)

@@ -4,6 +4,7 @@ Copies come first, while the run still says what they hold. Then all files are w
 moved over them (runfolder/forgetting.py): a command that was killed is completed by the next one.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -184,7 +185,8 @@ def _other_files(folder: Path, user: str) -> Iterator[str]:
 
 def _texts_of_others(texts: Collection[str], user: str) -> Iterator[str]:
     """A line on what others said of this user."""
-    if len(user) >= _SHORT and (n := sum(user in text for text in texts)):
+    named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)")  # not inside of another word
+    if len(user) >= _SHORT and (n := sum(named.search(text) is not None for text in texts)):
         yield f"{plural(n, 'text')} of others with this name in it: what others said stays theirs"
 
 
