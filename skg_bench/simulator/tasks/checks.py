@@ -1,13 +1,13 @@
 """Checks of words against a reference: equal, held, or by a function of one's own."""
 
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
+from inspect import getsourcefile
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -75,9 +75,11 @@ class WordCheck:
     @property
     def digest(self) -> str:
         """Digest of the file that a function of one's own stands in; of others the name."""
-        module = sys.modules.get(getattr(self._function, "__module__", ""))
-        file = getattr(module, "__file__", None)
-        if self._name in _BUILT_IN or file is None:
+        try:
+            file = getsourcefile(self._function)
+        except TypeError:  # it is written in C
+            file = ""
+        if self._name in _BUILT_IN or not file:
             return self._name
         return sha256(bytes_of(Path(file))).hexdigest()[:16]
 
