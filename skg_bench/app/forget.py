@@ -101,6 +101,11 @@ def _names(run: Run) -> dict[str, int]:
 
 
 def _number(run: Run, user: str, names: dict[str, int]) -> int:
+    if not names and run.domain.recorded:
+        raise UsageError(
+            f"{run.path} does not keep the names of its users; take the person out of the table, delete the folder, "
+            "and run again"
+        )
     if not names:
         raise UsageError(f"{run.path}: its users are simulated, so there is nobody to remove")
     log = run.manifest.get("log") or {}

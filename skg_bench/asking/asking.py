@@ -9,7 +9,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+
 from skg_bench.core.errors import UsageError
+from skg_bench.core.types import Completions
 
 End = Literal["ok", "timeout", "invalid", "refused", "error"]
 ASKS_FOLDER = "asked"  # the folder of a run where recordings and what was spent are kept
@@ -66,6 +69,17 @@ class Prices:
         """USD for these numbers of tokens; `tokens_in` includes those that were cached."""
         fresh = tokens_in - tokens_cached
         return (fresh * self.tokens_in + tokens_cached * self.tokens_cached + tokens_out * self.tokens_out) / 1e6
+
+
+def metered(completions: Sequence[Completion]) -> Completions:
+    """Tokens, price and waiting time of asks, `[n]` each."""
+    tokens_in, tokens_out = (
+        np.array([getattr(each, name) for each in completions], np.int32) for name in ("tokens_in", "tokens_out")
+    )
+    usd, latency = (
+        np.array([getattr(each, name) for each in completions], np.float64) for name in ("cost_usd", "latency_ms")
+    )
+    return Completions(tokens_in, tokens_out, usd, latency)
 
 
 @runtime_checkable

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes
+from skg_bench.asking.asking import Prompt, TextModel, check_writes, metered
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Reach, Reaches
@@ -46,7 +44,7 @@ class InWordsLLM:
         """Words in order, empty where nothing came, and the cost of each, `[n]`."""
         file = self._file()
         completions = self.llm.complete([self._prompt(file, ask) for ask in asks])
-        return [each.text.strip() if each.end == "ok" else "" for each in completions], _cost(completions)
+        return [each.text.strip() if each.end == "ok" else "" for each in completions], metered(completions)
 
     def _prompt(self, file: PromptFile, ask: WordsAsk) -> Prompt:
         data = _data(ask.about)
@@ -62,13 +60,3 @@ class InWordsLLM:
 def _data(exchange: PromptParts) -> Mapping[str, Any]:
     earlier = [{"user": message, "assistant": words} for message, words in exchange.earlier]
     return {"message": exchange.message, "skill": exchange.skill or None, "earlier": earlier}
-
-
-def _cost(completions: Sequence[Completion]) -> Completions:
-    tokens_in, tokens_out = (
-        np.array([getattr(each, name) for each in completions], np.int32) for name in ("tokens_in", "tokens_out")
-    )
-    usd, latency = (
-        np.array([getattr(each, name) for each in completions], np.float64) for name in ("cost_usd", "latency_ms")
-    )
-    return Completions(tokens_in, tokens_out, usd, latency)

@@ -6,14 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes
+from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes, metered
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.deciding import Candidates, Memoryless, Shown
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.types import Completions
 from skg_bench.policy.shared.distributions import certain
 from skg_bench.skillbook.prompt_layout import shown_id, skill_block
 
@@ -64,7 +63,7 @@ class LLMChooser(Memoryless):
             asking = np.array([row for row, skills in enumerate(lists) if skills], np.int64)
             if len(asking):
                 completions = self.llm.complete(self._asks(shown.rows(asking), [lists[row] for row in asking]))
-                shown.report(shown.row[asking], _cost(completions))
+                shown.report(shown.row[asking], metered(completions))
                 place[asking] = [_chosen(c, lists[row]) for c, row in zip(completions, asking, strict=True)]
         return certain(place, k)
 
@@ -105,15 +104,3 @@ def _chosen(completion: Completion, skills: Sequence[_Listed]) -> int:
         return -1
     label = completion.value.get("skill_id")
     return next((skill.place for skill in skills if skill.label == label), -1)
-
-
-def _cost(completions: Sequence[Completion]) -> Completions:
-    tokens_in, tokens_out = (
-        np.array([getattr(completion, name) for completion in completions], np.int32)
-        for name in ("tokens_in", "tokens_out")
-    )
-    usd, latency = (
-        np.array([getattr(completion, name) for completion in completions], np.float64)
-        for name in ("cost_usd", "latency_ms")
-    )
-    return Completions(tokens_in, tokens_out, usd, latency)

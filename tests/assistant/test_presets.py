@@ -20,11 +20,12 @@ import pytest
 import skg_bench
 from skg_bench.asking.http_server import HttpReply, HttpRequest
 from skg_bench.assistant.endpoint.fake_qdrant import FakeQdrant
-from skg_bench.assistant.python.contract import AskedModel, referring
+from skg_bench.assistant.python.contract import AskedModel
 from skg_bench.assistant.python.gptcache import GPTCache
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, SCALE
+from skg_bench.core.spoken import answer_words
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import ROOT
@@ -138,7 +139,7 @@ def model(message: str) -> AskedModel:
     def vectors(texts: Sequence[str]) -> I16:
         return (np.eye(4)[[len(text) % 4 for text in texts]] * SCALE).astype(np.int16)
 
-    return AskedModel(referring(message, 7), vectors)
+    return AskedModel(lambda _prompt: answer_words(message, 7), vectors)
 
 
 @pytest.mark.skipif(find_spec("gptcache") is not None, reason="GPTCache is installed")

@@ -41,7 +41,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from skg_bench.core.grid import SCALE
-from skg_bench.core.spoken import answer_words
 from skg_bench.core.texts import EmbedTexts
 
 Prompt = str | Sequence[Mapping[str, Any]]  # words, or chat messages with `content`
@@ -60,11 +59,6 @@ class Model(Protocol):
         Raises UsageError where that embedder knows the world's own messages alone.
         """
         ...
-
-
-def referring(message: str, key: int) -> Callable[[str], str]:
-    """A simulated model at one message: it says the reference of its answer, whatever the prompt is."""
-    return lambda _prompt: answer_words(message, key)
 
 
 class AskedModel:

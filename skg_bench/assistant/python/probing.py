@@ -11,11 +11,11 @@ from statistics import median
 from time import perf_counter
 from typing import Any, Literal
 
-from skg_bench.assistant.python.contract import AskedModel, referring
+from skg_bench.assistant.python.contract import AskedModel
 from skg_bench.assistant.python.outside import ObjectSource, Outside
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.errors import RowError, UsageError
-from skg_bench.core.spoken import references
+from skg_bench.core.spoken import answer_words, references
 from skg_bench.core.texts import EmbedTexts
 
 Whose = Literal["new", "earlier", "leaked", "unknown", "wordless"]
@@ -131,7 +131,7 @@ class _Asking:
             (self._objects[user],) = self._outside.start(1).made
         number = len(self.seen)
         self._users.append(user)
-        model = AskedModel(referring(message, _key(number)), self._embed)
+        model = AskedModel(lambda _prompt: answer_words(message, _key(number)), self._embed)
         begun = perf_counter()
         try:
             (words,) = self._outside.words([self._objects[user]], [user], [self.now], [message], [model])
