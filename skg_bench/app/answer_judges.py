@@ -22,7 +22,7 @@ import numpy as np
 from skg_bench.analysis.labels.hit_pairs import HitPairs
 from skg_bench.analysis.labels.labelled_run import Machine
 from skg_bench.analysis.labels.machine_labels import machine_labels
-from skg_bench.analysis.labels.rater_labels import RATER_LABELS, labels_text, merged, read_sheet
+from skg_bench.analysis.labels.rater_labels import JUDGE_FILE, RATER_LABELS, labels_text, merged, read_sheet
 from skg_bench.app.building import build
 from skg_bench.app.compose import composer
 from skg_bench.app.overrides import parse
@@ -36,7 +36,7 @@ from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.temporary import replace_whole
 from skg_bench.runfolder.run import Run
 
-MODEL_JUDGE, JUDGE_FILE = "model", "judge-{}.csv"  # beside the run, by digest
+MODEL_JUDGE = "model"
 _ROLE, _DATA = "answer_judge", ("message", "answer")
 _TOKENS = 200  # that an answer may have
 _EVERY = 1.0  # seconds between two writes of the labels so far

@@ -189,6 +189,7 @@ def compare(
     compared = api.compare(*runs, reference=reference, correction=correction, margins=sizes, flips=flips)
     names = _metrics(compared, metrics)
     _show(compared, console(), names)
+    _judged(runs, console())
     if figure is not None:
         _draw(compared, figure, console())
 
@@ -245,6 +246,19 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
     if others := sorted({row.metric.name for row in compared.rows} - set(names)):
         screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}")
+
+
+def _judged(runs: Sequence[Path], screen: Console) -> None:
+    """Differences in words that people or programs judged after the run."""
+    from skg_bench.analysis.labels.word_table import word_tables
+    from skg_bench.app.judged_words import show_words
+    from skg_bench.runfolder.run import Run
+
+    for path in runs:
+        tables = word_tables(Run(path))
+        if tables is not None:
+            screen.print(str(path), soft_wrap=True)
+            show_words(screen, tables)
 
 
 def _draw(compared: "Comparison", file: Path, screen: Console) -> None:

@@ -90,7 +90,7 @@ def get_data(
 
 @data.command("label", epilog=examples.epilog("data label"))
 def label_data(
-    run: Annotated[Path, typer.Argument(help="The folder of a run that replays a log.", metavar="RUN")],
+    run: Annotated[Path, typer.Argument(help="The folder of a run that replays a log, or is on tasks.", metavar="RUN")],
     overrides: Annotated[
         list[str] | None,
         typer.Argument(help="The model of --judge model: curator.llm=recorded ...", metavar="[KEY=VALUE]..."),
@@ -126,9 +126,10 @@ def label_data(
         ),
     ] = None,
 ) -> None:
-    """Draw turns of a log for people to judge, or read their labels.
+    """Draw turns for people to judge, or read their labels.
 
-    Labels say what share of all hits is wrong, and whether answers from memory pay. They lie beside the run.
+    Of a log, labels say what share of all hits is wrong, and whether answers from memory pay. Of tasks, they say which
+    arm is right more often. They lie beside the run.
     """
     with plain_errors():
         from skg_bench.app.labelling import draw_decisive, draw_sheets, take_labels

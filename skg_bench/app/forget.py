@@ -13,8 +13,7 @@ import numpy as np
 
 from skg_bench.analysis.labels.hit_pairs import hit_pairs
 from skg_bench.analysis.labels.labelled_run import judged_arms
-from skg_bench.analysis.labels.rater_labels import LABELS_FILE, labels_seed, labels_text, merged, read_sheet
-from skg_bench.app.answer_judges import JUDGE_FILE
+from skg_bench.analysis.labels.rater_labels import JUDGE_FILE, LABELS_FILE, labels_seed, labels_text, merged, read_sheet
 from skg_bench.app.launch import write_outputs
 from skg_bench.app.progress import console, plural
 from skg_bench.app.run_trackers import forget_copies

@@ -2,13 +2,14 @@
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.allocation import next_turns
 from skg_bench.analysis.labels.asked_again import NO_CONVERSATIONS, count_share
+from skg_bench.analysis.labels.hit_pairs import HitPairs
 from skg_bench.analysis.labels.label_shares import LabelShare
 from skg_bench.analysis.labels.labelled_run import (
     ArmLabels,
@@ -19,11 +20,23 @@ from skg_bench.analysis.labels.labelled_run import (
     kept_seed,
     labelled_run,
 )
+from skg_bench.analysis.labels.machine_labels import EXACT
 from skg_bench.analysis.labels.price_decision import PriceDecision, decision_words
-from skg_bench.analysis.labels.rater_labels import LABELS_FILE, label_word, labels_text, merged, read_sheet
+from skg_bench.analysis.labels.rater_labels import (
+    LABELS_FILE,
+    RaterLabel,
+    label_word,
+    labels_text,
+    merged,
+    read_sheet,
+)
 from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
+from skg_bench.analysis.labels.word_differences import labelled_words, pairs_of_words
+from skg_bench.analysis.labels.word_pairs import has_tasks
+from skg_bench.analysis.labels.word_table import word_tables
 from skg_bench.app import table_blocks
 from skg_bench.app.answer_judges import judge_of
+from skg_bench.app.judged_words import show_words
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.temporary import replace_whole, write_private
@@ -44,10 +57,13 @@ def draw_sheets(folder: Path, n: int, seed: int | None, out: Path | None, page: 
     """
     run = Run(folder)
     order = kept_seed(run) if seed is None else seed
+    if has_tasks(run):
+        pairs, labels = labelled_words(run, kept_labels(run), order)
+        _write(run, pairs, order, next_turns(pairs, labels, n, decides=True), out=out, page=page)
+        return
     labelled = labelled_run(run, kept_labels(run), seed=order)
-    _write(
-        run, labelled, order, next_turns(labelled.hit_pairs, labelled.labelled, n, decides=False), out=out, page=page
-    )
+    turns = next_turns(labelled.hit_pairs, labelled.labelled, n, decides=False)
+    _write(run, labelled.hit_pairs, order, turns, out=out, page=page)
 
 
 def draw_decisive(
@@ -58,6 +74,8 @@ def draw_decisive(
     Raises UsageError as `draw_sheets` does, and for an unknown arm; OSError.
     """
     run = Run(folder)
+    if has_tasks(run):
+        raise UsageError("--next draws answers from memory of a log; of a run on tasks --n draws what decides most")
     name, order = _arm(run, arm), kept_seed(run) if seed is None else seed
     labelled = labelled_run(run, kept_labels(run), [name], seed=order)
     if not labelled.arms:
@@ -74,7 +92,7 @@ def draw_decisive(
     if not turns:
         screen.print(f"{name}: every hit that could tell is judged; no label can change the decision", soft_wrap=True)
         return
-    _write(run, labelled, order, turns, out=out, page=page)
+    _write(run, labelled.hit_pairs, order, turns, out=out, page=page)
 
 
 def take_labels(
@@ -94,18 +112,29 @@ def take_labels(
     Raises UsageError for a faulty sheet, one of another run, and contradictions; then nothing is kept. OSError.
     """
     run = Run(folder)
-    shown, order = None if arm is None else _arm(run, arm), kept_seed(run) if seed is None else seed
+    order = kept_seed(run) if seed is None else seed
     kept = run.path / LABELS_FILE
     labels = read_sheet(kept) if kept.is_file() else []
     fresh = {sheet: read_sheet(sheet) for sheet in sheets}
     by_rater = merged([*labels, *(label for sheet in fresh.values() for label in sheet)])
-    labelled = labelled_run(run, by_rater, judge=judge_of(run, judge, overrides, seconds), seed=order)
-    known = set(labelled.hit_pairs.pairs.tolist())
-    for sheet, given in fresh.items():
-        if not given:
-            raise UsageError(f"{sheet} holds no label yet; fill its column label with wrong, near, right or unknown")
-        if not any(label.pair in known for label in given):
-            raise UsageError(f"{sheet}: none of its {len(given):,} pairs of message and answer occurs in {folder}")
+    machine = judge_of(run, judge, overrides, seconds)
+    if has_tasks(run):
+        if arm is not None or price is not None:
+            raise UsageError("--arm and --price are of answers from memory of a log; leave them out for a run on tasks")
+        if judge == EXACT:
+            raise UsageError("--judge exact compares with a log's own answers; for tasks take simulator.check=exact")
+        pairs, _ = pairs_of_words(run, order)
+        _check_sheets(run, fresh, pairs)
+        if fresh:
+            replace_whole(kept, labels_text(by_rater, order).encode())
+        grades = {} if machine is None else {str(judge): machine(pairs)}
+        sheet = grades if judge is not None and Path(judge).is_file() else {}  # others lie beside the run
+        if tables := word_tables(run, sheet, order):
+            show_words(console(), tables)
+        return
+    shown = None if arm is None else _arm(run, arm)
+    labelled = labelled_run(run, by_rater, judge=machine, seed=order)
+    _check_sheets(run, fresh, labelled.hit_pairs)
     if fresh:
         replace_whole(kept, labels_text(by_rater, order).encode())
     screen = console()
@@ -126,6 +155,15 @@ def take_labels(
     screen.print(f"next: {shlex.join(['skg-bench', 'report', str(folder)])}", soft_wrap=True)
 
 
+def _check_sheets(run: Run, fresh: Mapping[Path, Sequence[RaterLabel]], pairs: HitPairs) -> None:
+    known = set(pairs.pairs.tolist())
+    for sheet, given in fresh.items():
+        if not given:
+            raise UsageError(f"{sheet} holds no label yet; fill its column label with wrong, near, right or unknown")
+        if not any(label.pair in known for label in given):
+            raise UsageError(f"{sheet}: none of its {len(given):,} pairs of message and answer occurs in {run.path}")
+
+
 def _arm(run: Run, arm: str | None) -> str:
     known = judged_arms(run)
     if arm is not None and arm not in known:
@@ -135,13 +173,11 @@ def _arm(run: Run, arm: str | None) -> str:
     return known[0] if arm is None else arm
 
 
-def _write(
-    run: Run, labelled: LabelledRun, order: int, turns: Sequence[int], *, out: Path | None, page: Path | None
-) -> None:
-    groups = sheet_rows(labelled.hit_pairs, turns)
+def _write(run: Run, pairs: HitPairs, order: int, turns: Sequence[int], *, out: Path | None, page: Path | None) -> None:
+    groups = sheet_rows(pairs, turns)
     if not groups:
-        hits = any(len(each.turn) for each in labelled.hit_pairs.arms)
-        reason = "every hit is judged" if hits else "no arm answered a turn from memory"
+        hits = any(len(each.turn) for each in pairs.arms)
+        reason = "every answer that could tell is judged" if hits else "no arm answered a turn from memory"
         raise UsageError(f"{run.path}: {reason}, so there is nothing to judge")
     if out is None and page is None:
         raise UsageError("neither --out nor --page says where to write the turns to be judged")

@@ -11,6 +11,8 @@ from skg_bench.core.types import Completions
 
 _REFERENCE = re.compile(r"\[answer ([0-9a-f]{16})\]")
 _OPENS = "[answer "
+UNCHECKED = "labels"  # check of tasks that leaves judging to people and programs
+_BAR = " | "  # between the kind of a task and its reference
 
 
 def answer_words(request: str, key: int) -> str:
@@ -21,6 +23,17 @@ def answer_words(request: str, key: int) -> str:
 def references(words: str) -> Sequence[int]:
     """Keys of the answers to which words refer, in order, wherever they stand."""
     return [int(key, 16) for key in _REFERENCE.findall(words)] if _OPENS in words else ()
+
+
+def task_name(kind: str, reference: str | None) -> str:
+    """Name of a task: its kind, and what is right as an answer, if it has a reference."""
+    plain = kind.replace(_BAR, " / ")
+    return plain if reference is None else f"{plain}{_BAR}{reference}"
+
+
+def task_reference(task: str) -> str:
+    """Reference in the name of a task; empty: it has none."""
+    return task.partition(_BAR)[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,8 @@ def test_with_all_judged_no_label_can_change_the_decision(folder: Path) -> None:
     call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"))
     code, out, _ = call("data", "label", str(folder), "--next", "5", "--arm", "all", "--out", "t.csv")
     assert (code, out) == (0, "all: every hit that could tell is judged; no label can change the decision\n")
-    assert "every hit is judged, so there is nothing to judge" in refused("data", "label", "run", "--out", "t.csv")
+    reason = "every answer that could tell is judged, so there is nothing to judge"
+    assert reason in refused("data", "label", "run", "--out", "t.csv")
 
 
 @pytest.mark.parametrize(

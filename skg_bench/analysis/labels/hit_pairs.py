@@ -65,14 +65,18 @@ class HitPairs:
         raise KeyError(pair)
 
     def all_texts(self) -> dict[int, tuple[str, str]]:
-        """Message and answer of all pairs that could be judged, by digest."""
+        """Message and answer of all pairs that could be judged, by digest; none without words."""
         texts, logged = dict[int, tuple[str, str]](), self.table["logged_answer"]
         for hits in self.arms:
             for digests, answers in ((hits.pair, self.stored[hits.arm]), (hits.logged, logged)):
                 distinct, first = np.unique(digests, return_index=True)
                 at = pa.array(hits.turn[first])
-                columns = (self.table["message"].take(at).to_pylist(), answers.take(at).to_pylist())
-                texts.update(zip(distinct.tolist(), zip(*columns, strict=True), strict=True))
+                columns = (distinct.tolist(), self.table["message"].take(at).to_pylist(), answers.take(at).to_pylist())
+                texts |= {
+                    pair: (message, answer)
+                    for pair, message, answer in zip(*columns, strict=True)
+                    if answer is not None
+                }
         return texts
 
     @property
@@ -102,7 +106,7 @@ def hit_pairs(run: RunTables, arms: Sequence[str], seed: int = 0) -> HitPairs:
         )
     rows = {arm: run.turns(arm, _COLUMNS) for arm in arms}
     table = rows[arms[0]].select(["user", "event", "message", "logged_answer", "time", "logged_time", "asked_again"])
-    order = _numbers(table, seed)
+    order = turn_numbers(table, seed)
     stored = {arm: turns["stored_answer"] for arm, turns in rows.items()}
     hits = [_arm_hits(arm, turns, order) for arm, turns in rows.items()]
     return HitPairs(table, order, hits, stored)
@@ -119,7 +123,7 @@ def _digest(text: str) -> int:
     return int.from_bytes(blake2b(same.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _digests(texts: pa.ChunkedArray) -> U64:
+def text_digests(texts: pa.ChunkedArray) -> U64:
     """Digest of each text of a column without gaps."""
     encoded = texts.combine_chunks().dictionary_encode()
     code, used = np.unique(encoded.indices.to_numpy(), return_inverse=True)  # some of the words are of other turns
@@ -128,7 +132,8 @@ def _digests(texts: pa.ChunkedArray) -> U64:
     return known[used]
 
 
-def _numbers(rows: pa.Table, seed: int) -> F64:
+def turn_numbers(rows: pa.Table, seed: int) -> F64:
+    """Permanent random number of each turn."""
     users = column(rows, "user").astype(np.int64)
     return draw(key(seed, users), column(rows, "event").astype(np.int64), Purpose.JUDGED)
 
@@ -139,10 +144,10 @@ def _arm_hits(arm: str, rows: pa.Table, order: F64) -> ArmHits:
     turn = turn[np.argsort(order[turn], kind="stable")]
     hits = rows.take(pa.array(turn))
     same, intent = (hits[name].cast(pa.int8()).fill_null(-1).to_numpy() for name in ("same_answer", "same_intent"))
-    message = _digests(hits["message"])
+    message = text_digests(hits["message"])
     return ArmHits(
         arm, turn,
-        pair=fold(message, _digests(hits["stored_answer"])),
-        logged=fold(message, _digests(hits["logged_answer"])),
+        pair=fold(message, text_digests(hits["stored_answer"])),
+        logged=fold(message, text_digests(hits["logged_answer"])),
         stratum=np.where(same == 1, SAME_TEXT, np.array([2, 1, 3])[intent]),
     )  # fmt: skip

@@ -108,13 +108,13 @@ def labelled_run(
     pairs = hit_pairs(run, judged_arms(run) if arms is None else arms, seed)
     machine = None if judge is None else judge(pairs)
     labels, never = settled(by_rater), roles(run).never
-    labelled = [_of_hits(hits, labels) for hits in pairs.arms]
+    labelled = [hit_labels(hits, labels) for hits in pairs.arms]
     figures = []
     for hits, (stored, logged) in zip(pairs.arms, labelled, strict=True):
         if not len(hits.turn):
             continue
         shares, saving = arm_shares(hits, stored, logged), hit_saving(run, hits.arm, never)
-        by_machine = None if machine is None else _of_hits(hits, machine)
+        by_machine = None if machine is None else hit_labels(hits, machine)
         corrected = None
         if by_machine is not None:
             with_labels = arm_shares(hits, stored, logged, by_machine)
@@ -134,7 +134,7 @@ def labelled_run(
     )
 
 
-def _of_hits(hits: ArmHits, labels: Mapping[int, int]) -> tuple[I64, I64]:
+def hit_labels(hits: ArmHits, labels: Mapping[int, int]) -> tuple[I64, I64]:
     """Labels of stored answers and of the log's own."""
     return labels_of(hits.pair, labels), labels_of(hits.logged, labels)
 

@@ -19,6 +19,7 @@ from skg_bench.core.grid import F64, I64, U64
 RATER_LABELS = {label.name.lower(): label for label in PairLabel if label != PairLabel.UNJUDGED}
 """Labels by word."""
 LABELS_FILE = "labels.csv"  # beside the run
+JUDGE_FILE = "judge-{}.csv"  # beside the run, by digest: labels of a program
 _HEAD = ("pair", "rater", "label", "seed")
 _SCALE = ", ".join(RATER_LABELS)
 

@@ -12,6 +12,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.claimed_proofs import claimed_proofs
 from skg_bench.analysis.comparison.companion_runs import companion_runs
 from skg_bench.analysis.counts.wording import named
+from skg_bench.analysis.labels.word_table import WORD_HEADINGS, WORD_INTERVALS, word_tables
 from skg_bench.analysis.report import chart, heads, logged, page_charts, tables, verdict
 from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.assets import page_asset, page_template
@@ -111,6 +112,9 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         saturation=_saturation(content),
         log=None if content.log is None else logged.facts(content.log, content.turns),
         judged=judged_log(run),
+        worded=word_tables(run),
+        word_headings=WORD_HEADINGS,
+        word_intervals=WORD_INTERVALS,
         answers=content.answers,
         told_turn=next(iter(content.telling.turn), None),
         taken=_taken(content),

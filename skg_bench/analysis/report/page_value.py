@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from skg_bench.analysis.labels.word_table import WordTables
 from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.chart import Chart
 from skg_bench.analysis.report.claimed import Claimed
@@ -92,6 +93,9 @@ class Page:
     saturation: SaturationRows
     log: Sequence[Fact] | None  # of a replayed log
     judged: JudgedLog | None  # its answers from memory, as people judged them
+    worded: WordTables | None  # words to tasks, as people and programs judged them
+    word_headings: Sequence[str]
+    word_intervals: str
     # words of the domain
     answers: bool  # are skills answers?
     told_turn: TurnPanel | None

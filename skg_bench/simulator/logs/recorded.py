@@ -259,7 +259,8 @@ class Recorded:
     @cached_property
     def names(self) -> Sequence[str]:
         """Names of skills: of the types, of a skill made from each message, and of what nobody named."""
-        return (*self.types, *distinct(self.show(self.messages), set(self.types) | {_NAMELESS}), _NAMELESS)
+        types = self.show(self._log.types)
+        return (*types, *distinct(self.show(self.messages), set(types) | {_NAMELESS}), _NAMELESS)
 
     @cached_property
     def digest(self) -> str:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -13,11 +13,11 @@ from pkgutil import resolve_name
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of
+from skg_bench.core.spoken import UNCHECKED
 from skg_bench.core.text import plain_signs
 from skg_bench.core.world import RIGHT, UNKNOWN, WRONG
 
 Check = Callable[[str, str, str], object]  # message, reference, words: True, False, or None: not known
-_BUILT_IN = ("exact", "marker")
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?")
 _KEPT = "%#@&-."  # punctuation that belongs to a word, or may
 _AROUND = "".join(
@@ -52,13 +52,13 @@ def check_of(name: str) -> "WordCheck":
     Raises UsageError for one that is not there.
     """
     if name in _BUILT_IN:
-        return WordCheck(name, _equal if name == "exact" else _held)
+        return WordCheck(name, _BUILT_IN[name])
     try:
         function = resolve_name(name)
     except (Exception, SystemExit) as error:  # whatever its module raises
         raise UsageError(
-            f"simulator.check={name!r} cannot be imported: {type(error).__qualname__}: {error}; valid are exact, "
-            "marker, and a function that Python finds, such as mine.check.right"
+            f"simulator.check={name!r} cannot be imported: {type(error).__qualname__}: {error}; valid are "
+            f"{', '.join(_BUILT_IN)}, and a function that Python finds, such as mine.check.right"
         ) from error
     if not callable(function):
         raise UsageError(f"simulator.check={name!r} is a {type(function).__qualname__}; valid is a function")
@@ -135,6 +135,13 @@ def _held(_message: str, reference: str, words: str) -> bool:
 
 def _equal(_message: str, reference: str, words: str) -> bool:
     return tokens(words) == tokens(reference)
+
+
+def _unknown(_message: str, _reference: str, _words: str) -> None:
+    return None
+
+
+_BUILT_IN: Mapping[str, Check] = {"exact": _equal, "marker": _held, UNCHECKED: _unknown}
 
 
 @lru_cache(maxsize=2**16)

@@ -13,9 +13,23 @@ from skg_bench.core.feedback import RATING, feedback_rows
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.record import Record
+from skg_bench.core.spoken import UNCHECKED, task_name
 from skg_bench.core.text import plain_signs
 from skg_bench.core.types import RATINGS
-from skg_bench.core.world import NEAR, RIGHT, WRONG, Draws, Event, Events, Response, Served, Supposing, Truth, calls
+from skg_bench.core.world import (
+    NEAR,
+    RIGHT,
+    UNKNOWN,
+    WRONG,
+    Draws,
+    Event,
+    Events,
+    Response,
+    Served,
+    Supposing,
+    Truth,
+    calls,
+)
 from skg_bench.simulator.logs.recorded import Readers, Recorded
 from skg_bench.simulator.order import answerable
 from skg_bench.simulator.tasks.checks import WordCheck, check_of, holds, tokens
@@ -109,6 +123,14 @@ class Tasks(Recorded):
         return self._log.intents or self._log.answers
 
     @cached_property
+    def types(self) -> Sequence[str]:
+        """Kind and reference of each type, for logs alone: no skill is named so (`names`)."""
+        pairs = zip(self._log.types, self.references, strict=True)
+        return tuple(
+            task_name(name if reference is None else name.rpartition(" | ")[0], reference) for name, reference in pairs
+        )
+
+    @cached_property
     def digest(self) -> str:
         """Hash of the table, and of the file of a check of one's own."""
         return f"{super().digest}{self._checks.digest}"
@@ -130,8 +152,11 @@ class Tasks(Recorded):
         NEAR to one of the same kind. What users are told is judged by its words, in `respond`.
         """
         type_, theirs = event.type[row], state.ledger.type[row, answer]
+        given = supposing in ("as given", "run")
         about = (answer >= 0) & (self._kind[type_] >= 0) & (self._kind[type_] == self._kind[theirs])
-        if supposing in ("as given", "run"):
+        if given and self.check == UNCHECKED:
+            return np.where(about, UNKNOWN, WRONG).astype(np.int32)
+        if given:
             about &= state.ledger.right[row, answer]
         quality: I32 = np.where(about, np.where(type_ == theirs, RIGHT, NEAR), WRONG).astype(np.int32)
         return quality
@@ -139,8 +164,10 @@ class Tasks(Recorded):
     def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:
         """Checks of the words, and ratings of those that are checked."""
         references = [self.references[kind] if kind >= 0 else None for kind in event.type.tolist()]
-        quality = np.full(len(references), RIGHT, np.int32)
+        quality = np.full(len(references), UNKNOWN if self.check == UNCHECKED else RIGHT, np.int32)
         for row, (reference, words) in enumerate(zip(references, served.words, strict=True)):
+            if self.check == UNCHECKED:
+                break
             if reference is not None:
                 quality[row] = self._checks.grade(self.messages[event.text[row]], reference, words)
             elif not plain_signs(words).strip():
