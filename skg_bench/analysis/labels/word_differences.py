@@ -86,8 +86,8 @@ def judged_words(
     Raises UsageError as `word_pairs` does, and for a run without a reference arm.
     """
     pairs, reference = pairs_of_words(run, seed)
-    own = check_labels(run, pairs, reference)
-    given = {**({f"the run's check ({run.config['simulator']['check']})": own} if own else {}), **judges}
+    by_check = check_labels(run, pairs, reference)
+    given = {**({f"the run's check ({run.config['simulator']['check']})": by_check} if by_check else {}), **judges}
     silent, people = silent_labels(pairs), settled(by_rater)
     rows = list[WordsDifference]()
     for judge, grades in (given or {"": {}}).items():
@@ -197,8 +197,8 @@ def _row(pairs: HitPairs, hits: ArmHits, judge: str, *known: Mapping[int, int]) 
             (ends[0].mean + ends[1].mean) / 2, min(each.low for each in shares), max(each.high for each in shares)
         )
         p = max(end.p for end in ends) if ends[0].mean * ends[1].mean > 0 else 1.0
-    found, refused = _confusion(hits, hit_labels(hits, people), hit_labels(hits, grades))
-    row = WordsDifference(hits.arm, judge, len(hits.turn), every, m, alone, corrected, found, refused, "")
+    right, others = _confusion(hits, hit_labels(hits, people), hit_labels(hits, grades))
+    row = WordsDifference(hits.arm, judge, len(hits.turn), every, m, alone, corrected, right, others, "")
     return row, p
 
 
