@@ -39,6 +39,7 @@ from skg_bench.runfolder.run import Run
 MODEL_JUDGE = "model"
 _ROLE, _DATA = "answer_judge", ("message", "answer")
 _TOKENS = 200  # that an answer may have
+_TWICE = 20  # first answers that a function is given twice
 _EVERY = 1.0  # seconds between two writes of the labels so far
 _SHOWN = 60  # characters of a text in an error
 _SCALE = ", ".join(RATER_LABELS)
@@ -171,9 +172,8 @@ def _ask_function(
             except Exception as error:  # noqa: BLE001  whatever it raises is named with its row
                 labels.put(error)
 
-    threading.Thread(target=work, name="judge", daemon=True).start()
-    for place, (_, message, answer) in enumerate(pairs):
-        questions.put((message, answer))
+    def label_of(place: int) -> str:
+        questions.put(pairs[place][1:])
         try:
             label = labels.get(timeout=seconds)
         except Empty:
@@ -182,7 +182,14 @@ def _ask_function(
             ) from None
         if isinstance(label, Exception):
             raise UsageError(f"{_row(pairs, place)}: it raised {type(label).__qualname__}: {label}") from label
-        given(place, label if isinstance(label, str) else repr(label))
+        return label if isinstance(label, str) else repr(label)
+
+    threading.Thread(target=work, name="judge", daemon=True).start()
+    for place in range(len(pairs)):
+        label = label_of(place)
+        if place < _TWICE and (again := label_of(place)) != label:
+            raise UsageError(f"{_row(pairs, place)}: it says {label!r:.80}, and then {again!r:.80}; it must not draw")
+        given(place, label)
 
 
 # ---------------------------------------------------------------------------------------------------- models

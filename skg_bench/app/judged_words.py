@@ -17,6 +17,8 @@ def show_words(screen: Console, tables: WordTables) -> None:
         if table.judge:
             screen.print(Text(printable(f"judge: {table.judge}")), soft_wrap=True)
         show_table(screen, WORD_HEADINGS, table.rows)
+        if table.caution:
+            screen.print(f"it {table.caution}", soft_wrap=True)
     screen.print(WORD_INTERVALS, soft_wrap=True)
     if tables.command:
         screen.print(f"people judge: {tables.command}", soft_wrap=True)

@@ -49,7 +49,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HitPairs, "all_texts", some)
 
 
-def test_a_function_judges_each_pair_once_and_sees_no_arm(folder: Path) -> None:
+def test_a_function_judges_each_pair_and_sees_no_arm(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "--judge", program(TRUTH))
     assert code == 0
     assert "wrong, as judged by my.py:judge" in out
@@ -58,7 +58,8 @@ def test_a_function_judges_each_pair_once_and_sees_no_arm(folder: Path) -> None:
         f"{message} -> {answer}" for message, answer in hit_pairs(Run(folder), ["all", "near"]).all_texts().values()
     }
     asked = calls()
-    assert len(asked) == len(set(asked)) == len(texts)
+    assert asked[:40:2] == asked[1:40:2]  # the first twenty twice, for a function that draws
+    assert len(asked) - 20 == len(set(asked)) == len(texts)
     assert set(asked) == texts
     assert asked != sorted(asked)
     assert {row["rater"] for row in kept(folder)} == {"my.py:judge"}
@@ -110,15 +111,23 @@ def test_a_judge_that_fails_is_named_with_its_row_and_goes_on_from_there(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str, words: str
 ) -> None:
     few(monkeypatch)
-    body = f"if len(before) == 7:\n        {fault}\n    return 'right'"
+    calls_with_it = (6, 7) if fault.startswith("return") else (6,)  # each pair is given twice
+    body = f"if len(before) in {calls_with_it}:\n        {fault}\n    return 'right'"
     err = refused("data", "label", str(folder), "--judge", program(body), "--seconds", "0.4")
-    assert "--judge my.py:judge: answer 8 of 20 (pair " in err
+    assert "--judge my.py:judge: answer 4 of 20 (pair " in err
     assert words in err
-    assert "; 7 labels are kept in run/judge-" in err
-    assert len(kept(folder)) == 7
+    assert "; 3 labels are kept in run/judge-" in err
+    assert len(kept(folder)) == 3
     assert call("data", "label", str(folder), "--judge", "my.py:judge", "--seconds", "0.4")[0] == 0
     assert len(kept(folder)) == 20
-    assert len(calls()) == 21  # the one that failed was asked for twice
+    assert len(calls()) == 6 + len(calls_with_it) + 2 * 17
+
+
+def test_a_judge_that_differs_from_itself_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few(monkeypatch)
+    err = refused("data", "label", str(folder), "--judge", program("return 'near' if len(before) == 3 else 'right'"))
+    assert "answer 2 of 20 (pair " in err
+    assert "it says 'right', and then 'near'; it must not draw; 1 labels are kept" in " ".join(err.split())
 
 
 def test_another_text_of_the_function_is_another_judge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +135,7 @@ def test_another_text_of_the_function_is_another_judge(folder: Path, monkeypatch
     call("data", "label", str(folder), "--judge", program("return 'right'"))
     call("data", "label", str(folder), "--judge", program("return 'wrong'"))
     assert len(list(folder.glob("judge-*.csv"))) == 2
-    assert len(calls()) == 40
+    assert len(calls()) == 80
 
 
 @pytest.mark.parametrize(

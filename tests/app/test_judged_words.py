@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import skg_bench
+from skg_bench.analysis.gate.panel import panel
 from skg_bench.analysis.labels.labelled_run import kept_labels
 from skg_bench.analysis.labels.word_differences import WordsDifference, judged_words, kept_judges
 from skg_bench.analysis.labels.word_pairs import has_tasks
+from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call, refused
 from tests.simulator.tasks.test_tasks import played
@@ -92,6 +94,8 @@ def test_a_run_that_nothing_checks_has_no_figure_of_right_answers(folder: Path) 
     assert "people judge: skg-bench data label run --out label.csv" in out
     page = (folder / "report.html").read_text("utf-8")
     assert "Nobody has judged these words yet, so there is no verdict." in page
+    with pytest.raises(UsageError, match="gave answers of its own that the world cannot judge"):
+        panel(run, "all")
 
 
 def test_a_judge_alone_gives_no_verdict_and_people_give_one(folder: Path) -> None:
@@ -110,6 +114,7 @@ def test_a_judge_alone_gives_no_verdict_and_people_give_one(folder: Path) -> Non
     assert code == 0
     row = line_of(out, "all")
     assert " better " in row
+    assert "it agrees with every label: if it was made from them" in out
     assert int(row.split(" of 36 ")[0].split()[-1]) >= 20
     call("report", str(folder))
     page = (folder / "report.html").read_text("utf-8")
@@ -129,6 +134,7 @@ def test_a_judge_that_flatters_is_seen_and_corrected(folder: Path) -> None:
     assert made.corrected.mean == pytest.approx(1.0)
     assert made.found[0] == made.found[1]
     assert 0 < made.refused[0] < made.refused[1]
+    assert "it agrees with every label" not in out
     assert f"{made.refused[0]} of {made.refused[1]} (" in line_of(out, "all")
 
 

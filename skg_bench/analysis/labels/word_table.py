@@ -26,12 +26,16 @@ WORD_INTERVALS = (
 )
 
 
+_MANY = 20  # labels on which a judge that errs now and then hardly agrees with all
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeTable:
     """Rows of the arms by one judge."""
 
     judge: str  # empty: labels of people alone
     rows: Sequence[Sequence[str]]
+    caution: str  # empty: there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +67,20 @@ def word_tables(
         f"right answers to {rows[0].turns:,} tasks, minus those of {run.config['reference']}",
         [each.words for each in agreements(by_rater)],
         [
-            JudgeTable(judge, [_cells(row) for row in rows if row.judge == judge])
+            _table(judge, [row for row in rows if row.judge == judge])
             for judge in dict.fromkeys(row.judge for row in rows)
         ],
         "" if by_rater else command,
     )
+
+
+def _table(judge: str, rows: Sequence[WordsDifference]) -> JudgeTable:
+    counts = [each for row in rows for each in (row.found, row.refused)]
+    same = all(agrees == every for agrees, every in counts) and max(every for _, every in counts) >= _MANY
+    caution = (
+        "agrees with every label: if it was made from them, its figures are worth nothing" if judge and same else ""
+    )
+    return JudgeTable(judge, [_cells(row) for row in rows], caution)
 
 
 def _cells(row: WordsDifference) -> Sequence[str]:
