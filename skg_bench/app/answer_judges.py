@@ -208,7 +208,9 @@ def _model(run: Run, texts: Sequence[str]) -> NamedJudge:
     rubric = load_prompt(_ROLE, node["prompts"], _DATA)
     settings = f"{sorted(model.settings.items())}{rubric.digest}"
     digest = hashlib.sha256(settings.encode()).hexdigest()
-    return NamedJudge(str(model.settings["model"]), digest, partial(_ask_model, placed(model, run.path), rubric))
+    by = "" if node["prompts"] is None else f" by {Path(node['prompts']).resolve().name}"
+    name = f"{model.settings['model']}{by}"
+    return NamedJudge(name, digest, partial(_ask_model, placed(model, run.path), rubric))
 
 
 def _ask_model(model: TextModel, rubric: PromptFile, pairs: Sequence[Pair], given: TakesLabel) -> None:

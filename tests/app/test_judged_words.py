@@ -159,6 +159,18 @@ def test_a_model_judges_by_the_rubric_and_is_told_no_arm(folder: Path) -> None:
     assert "no verdict: only by this judge" in line_of(out, "all")
 
 
+def test_two_rubrics_are_two_judges(folder: Path) -> None:
+    package = Path(skg_bench.__file__).parent / "prompts" / "answer_judge.md"
+    text = package.read_text("utf-8").replace("is wrong, however", "may be right, however")
+    Path("lenient").mkdir()
+    Path("lenient/answer_judge.md").write_text(text)
+    words = ("data", "label", str(folder), "curator.llm=scripted", "--judge", "model")
+    call(*words)
+    out = call(*words, "curator.prompts=lenient")[1]
+    judges = [line for line in out.splitlines() if line.startswith("judge: ")]
+    assert judges == ["judge: scripted/learner", "judge: scripted/learner by lenient"]
+
+
 def test_the_check_of_a_run_is_a_judge_whose_errors_labels_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
