@@ -93,6 +93,14 @@ def load_corpus(path: str | None = None) -> Corpus:
     return _load(str(Path(path)) if path else str(DATA / "corpus"))
 
 
+def corpus_of(source: str | Source | None) -> Corpus:
+    """The corpus that `simulator.corpus` names: a folder, the built-in one, or what a source reads.
+
+    Raises UsageError.
+    """
+    return load_corpus(source) if isinstance(source, str | None) else source.load()
+
+
 def with_one_offs(corpus: Corpus, share: float, source: str | Source | None) -> Corpus:
     """The corpus from `source`, for users of whose messages this share are one-offs.
 

@@ -121,8 +121,7 @@ class AssistantUsers:
 
     @cached_property
     def _corpus(self) -> corpora.Corpus:
-        corpus = corpora.load_corpus(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
-        return corpora.with_one_offs(corpus, self.one_off_share, self.corpus)
+        return corpora.with_one_offs(corpora.corpus_of(self.corpus), self.one_off_share, self.corpus)
 
     def one_offs_again(self, seed: int, users: I32, weeks: int) -> float:
         """Expected share of a user's one-offs that come again, as the corpus has fewer; mean over these users."""
