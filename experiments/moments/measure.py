@@ -107,7 +107,7 @@ def of_conversations(requests: Stream) -> dict[str, float]:
 
 
 def of_ratings(world: AssistantUsers, requests: Stream, right: float) -> dict[str, float]:
-    """Moments of ratings, of answers that are right with this probability: those given, and those that all would give."""
+    """Moments of ratings of answers, of which this share is right: of those given, and of what all would say."""
     u = {
         purpose: draw(requests.key, requests.number, purpose)
         for purpose in (Purpose.LLM_RIGHT, Purpose.RATING, Purpose.RATED, Purpose.LATE, Purpose.DELAY)
