@@ -19,9 +19,9 @@ from skg_bench.app.experiments import Experiment
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.simulator.answers.corpus import corpus_of
+from skg_bench.simulator.answers.merged import corpus_of
 from skg_bench.simulator.answers.world import AssistantUsers
-from skg_bench.simulator.logs.datasets import DatasetAbsent, datasets
+from skg_bench.simulator.datasets import DatasetAbsent, datasets
 
 COMMAND = "skg-bench experiment moments --write reports"
 USERS, WEEKS = 200, 26

@@ -11,7 +11,7 @@ import numpy as np
 from skg_bench.core.foreign import json_of
 from skg_bench.core.grid import F64, I16, I32
 from skg_bench.embedder.minilm import MiniLM
-from skg_bench.simulator.logs.datasets import Dataset
+from skg_bench.simulator.datasets import Dataset
 
 Groups = Sequence[Sequence[str]]  # messages by intent
 _INTENTS, _WORDINGS = 120, 14  # of the built-in corpus

@@ -25,7 +25,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.package import CHECKOUT
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.simulator.answers.corpus import load_corpus
-from skg_bench.simulator.logs.datasets import datasets
+from skg_bench.simulator.datasets import datasets
 from tests.simulator.users import assistant
 
 RIGHT = 0.9  # conf/llm/simulated.yaml
