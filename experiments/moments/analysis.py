@@ -19,7 +19,7 @@ from skg_bench.app.experiments import Experiment
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.simulator.answers.merged import corpus_of
+from skg_bench.simulator.answers.corpora_by_name import corpus_of
 from skg_bench.simulator.answers.world import AssistantUsers
 from skg_bench.simulator.datasets import DatasetAbsent, datasets
 

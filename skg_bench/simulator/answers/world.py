@@ -23,9 +23,9 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.world import AS_SERVED, Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator.answers import corpus as corpora
+from skg_bench.simulator.answers.corpora_by_name import corpus_of
 from skg_bench.simulator.answers.habits import Habits, as_column, messages_by_day
 from skg_bench.simulator.answers.judging import Judging, Users
-from skg_bench.simulator.answers.merged import corpus_of
 from skg_bench.simulator.answers.procedures import Procedures, Running
 from skg_bench.simulator.answers.reactions import Reactions, check_ratings, rating_probability
 from skg_bench.simulator.answers.skill_names import SkillNames

@@ -19,8 +19,8 @@ from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
+from skg_bench.simulator.answers.corpora_by_name import corpus_of
 from skg_bench.simulator.answers.corpus import Corpus, CorpusNames
-from skg_bench.simulator.answers.merged import corpus_of
 from skg_bench.simulator.facts.outcome import CORRECTION
 from skg_bench.simulator.facts.table import IMPLIED, TELLS, WAYS, Fact, fact_table
 from skg_bench.skillbook.tagging import later_tags

@@ -9,8 +9,8 @@ import pytest
 
 from skg_bench.app.api import run as simulate
 from skg_bench.core.errors import UsageError
+from skg_bench.simulator.answers.corpora_by_name import corpus_of, corpus_parts
 from skg_bench.simulator.answers.corpus import Corpus, load_corpus
-from skg_bench.simulator.answers.merged import corpus_of, parts_of
 from tests.simulator.answers.test_bad_corpora import TEA, WEATHER, write
 from tests.simulator.users import assistant
 
@@ -72,7 +72,7 @@ def test_an_intent_after_a_hyphen_is_left_out_with_its_wordings(two: list[str]) 
     assert "tea time" not in whole.messages
     assert np.argwhere(whole.follows).tolist() == [[2, 1]]
     assert whole.digest != corpus_of(two).digest
-    [alone] = parts_of([f"{two[0]}-weather"])
+    [alone] = corpus_parts([f"{two[0]}-weather"])
     assert alone.without == ("weather",)
     assert corpus_of([f"{two[0]}-weather"]).intents == ("brew_tea",)
 

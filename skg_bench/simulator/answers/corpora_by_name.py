@@ -20,7 +20,7 @@ from skg_bench.core.grid import Bool
 from skg_bench.simulator.answers.clinc150_file import clinc150_corpus
 from skg_bench.simulator.answers.corpus import Corpus, CorpusNames, Source, load_corpus
 
-NAMED: Mapping[str, Callable[[], Corpus]] = {
+BY_NAME: Mapping[str, Callable[[], Corpus]] = {
     "builtin": load_corpus,
     "clinc150": lambda: clinc150_corpus(None, None, "test", 4),  # as conf/simulator/clinc150.yaml
 }
@@ -29,7 +29,7 @@ _FIRST = 5  # of them, which are shown
 
 
 @dataclass(frozen=True)
-class Part:
+class CorpusPart:
     """A corpus of several, by the name that it was given, without the intents that were named after a hyphen."""
 
     name: str
@@ -44,18 +44,18 @@ def corpus_of(source: CorpusNames) -> Corpus:
     """
     if isinstance(source, Source):
         return source.load()
-    if source is None or isinstance(source, str):
+    if isinstance(source, str | None):
         return _named(source or "builtin")
-    return merged(parts_of(source))
+    return one_corpus(corpus_parts(source))
 
 
-def parts_of(names: Sequence[str]) -> list[Part]:
+def corpus_parts(names: Sequence[str]) -> list[CorpusPart]:
     """The corpora of these names.
 
     Raises UsageError for an unknown name, one that stands twice, and intents to leave out that a corpus does not have.
     """
     if not names:
-        raise UsageError(f"simulator.corpus=[] names no corpus; valid are {', '.join(NAMED)}, and folders")
+        raise UsageError(f"simulator.corpus=[] names no corpus; valid are {', '.join(BY_NAME)}, and folders")
     parts = [_part(name) for name in names]
     stems = [part.name for part in parts]
     if twice := [stem for stem in stems if stems.count(stem) > 1]:
@@ -63,13 +63,13 @@ def parts_of(names: Sequence[str]) -> list[Part]:
     return parts
 
 
-def _part(text: str) -> Part:
+def _part(text: str) -> CorpusPart:
     """A name, `-INTENT` after it for each intent to leave out. A folder's own name may have hyphens."""
-    if text in NAMED or Path(text).is_dir() or "-" not in text:
-        return Part(text, _named(text))
-    stem = next((name for name in _stems(text) if name in NAMED or Path(name).is_dir()), None)
-    if stem is None:
-        return Part(text, _named(text))
+    if text in BY_NAME or Path(text).is_dir() or "-" not in text:
+        return CorpusPart(text, _named(text))
+    stem = next((name for name in _stems(text) if name in BY_NAME or Path(name).is_dir()), "")
+    if not stem:
+        return CorpusPart(text, _named(text))
     without, corpus = tuple(text.removeprefix(f"{stem}-").split("-")), _named(stem)
     if unknown := [name for name in without if name not in corpus.intents]:
         raise UsageError(
@@ -78,27 +78,27 @@ def _part(text: str) -> Part:
         )
     if len(set(without)) == len(corpus.intents):
         raise UsageError(f"simulator.corpus: {text} leaves out all intents of {stem}; leave out the corpus")
-    return Part(stem, corpus, without)
+    return CorpusPart(stem, corpus, without)
 
 
 def _stems(text: str) -> Sequence[str]:
-    """What stands before each hyphen, the longest first."""
+    """Texts before each hyphen, the longest first."""
     pieces = text.split("-")
     return ["-".join(pieces[:n]) for n in range(len(pieces) - 1, 0, -1)]
 
 
 def _named(name: str) -> Corpus:
-    if name in NAMED:
-        return NAMED[name]()
+    if name in BY_NAME:
+        return BY_NAME[name]()
     try:
         return load_corpus(name)
     except UsageError as error:
         if Path(name).is_dir():
             raise
-        raise UsageError(f"simulator.corpus={name}: {error}; names are {', '.join(NAMED)}") from error
+        raise UsageError(f"simulator.corpus={name}: {error}; names are {', '.join(BY_NAME)}") from error
 
 
-def merged(parts: Sequence[Part]) -> Corpus:
+def one_corpus(parts: Sequence[CorpusPart]) -> Corpus:
     """All of these as one corpus; one alone, of which nothing is left out, as it is.
 
     Raises UsageError for an intent's name that two have, and for a request of which no wording is left.
@@ -149,7 +149,7 @@ def merged(parts: Sequence[Part]) -> Corpus:
     )
 
 
-def _refuse_shared_names(parts: Sequence[Part]) -> None:
+def _refuse_shared_names(parts: Sequence[CorpusPart]) -> None:
     """Raises UsageError, with the names that are valid, where two corpora have an intent of the same name."""
     owner: dict[str, str] = {}
     for part in parts:
