@@ -9,8 +9,9 @@ import pytest
 
 from skg_bench.app.api import run as simulate
 from skg_bench.core.errors import UsageError
+from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.simulator.answers.corpora_by_name import corpus_of, corpus_parts
-from skg_bench.simulator.answers.corpus import Corpus, load_corpus
+from skg_bench.simulator.answers.corpus import ACT, ANSWER, LOOK_UP, SLOT, STABLE, STALE, Corpus, load_corpus
 from tests.simulator.answers.test_bad_corpora import TEA, WEATHER, write
 from tests.simulator.users import assistant
 
@@ -96,11 +97,11 @@ def test_a_message_that_two_corpora_have_stays_with_the_first_and_is_counted(tmp
 
 
 BAD: list[tuple[Callable[[str, str], Any], str]] = [
-    (lambda a, b: [a, b, "nowhere"], "nowhere is no corpus: it needs intents/.*; names are builtin, clinc150"),
-    (lambda a, b: "nowhere", "nowhere is no corpus: it needs intents/.*; names are builtin, clinc150"),
+    (lambda a, b: [a, b, "nowhere"], "nowhere is no corpus: it needs intents/.*; names are builtin, more, clinc150"),
+    (lambda a, b: "nowhere", "nowhere is no corpus: it needs intents/.*; names are builtin, more, clinc150"),
     (lambda a, b: [a, a], "names '.*one' twice; name each corpus once"),
     (lambda a, b: [a, f"{a}-weather"], "names '.*one' twice"),
-    (lambda a, b: [], "names no corpus; valid are builtin, clinc150, and folders"),
+    (lambda a, b: [], "names no corpus; valid are builtin, more, clinc150, and folders"),
     (lambda a, b: [f"{a}-snow"], "leaves out 'snow', and .*one has no such intent; it has brew_tea, weather"),
     (lambda a, b: [f"{a}-weather-brew_tea"], "leaves out all intents of .*one; leave out the corpus"),
 ]
@@ -136,6 +137,17 @@ def test_users_say_the_messages_of_all_corpora(two: list[str], tmp_path: Path) -
     assert run.manifest["data"]["simulator"] == corpus_of(two).digest
     with pytest.raises(UsageError, match="texts have no vector in"):
         simulate([names, "users=4", "weeks=2", "workers=1", f"out={tmp_path / 'other'}"])
+
+
+def test_further_intents_of_ours_come_with_their_vectors_and_differ_from_the_built_in_ones() -> None:
+    whole, vectors = corpus_of(["builtin", "more"]), Precomputed(["data:corpus/minilm", "data:more/minilm"])
+    assert len(whole.intents) == 120 + 40
+    assert whole.left_out == {}
+    assert len(vectors.embed(whole.messages)) == len(whole.messages)
+    more = corpus_of("more")
+    assert more.n_wordings.min() >= 12
+    assert {*more.kind.tolist()} == {STABLE, SLOT, STALE}
+    assert {*more.effect.tolist()} == {ANSWER, LOOK_UP, ACT}
 
 
 def test_clinc150_comes_beside_the_built_in_corpus(published: Callable[[str], Path]) -> None:
