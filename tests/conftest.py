@@ -111,7 +111,7 @@ def published() -> Callable[[str], Path]:
 
     Absent: the test is skipped, and in CI it fails.
     """
-    from skg_bench.simulator.logs.datasets import datasets
+    from skg_bench.simulator.datasets import datasets
 
     def folder(name: str) -> Path:
         dataset = datasets()[name]

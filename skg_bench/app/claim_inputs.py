@@ -75,7 +75,7 @@ def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> FindingSourc
     from skg_bench.app.run_identity import described
     from skg_bench.app.trust import COMMAND_LINE
     from skg_bench.core.errors import UsageError
-    from skg_bench.simulator.logs.datasets import DatasetAbsent
+    from skg_bench.simulator.datasets import DatasetAbsent
 
     parts = dict[str, str]()
     try:

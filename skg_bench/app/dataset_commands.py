@@ -8,7 +8,7 @@ from skg_bench.app import table_blocks
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import LARGEST_FILE, bytes_of
-from skg_bench.simulator.logs.datasets import Dataset, datasets
+from skg_bench.simulator.datasets import Dataset, datasets
 
 _PATIENCE = 30  # seconds without a byte
 

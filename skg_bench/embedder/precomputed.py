@@ -26,31 +26,37 @@ _BUILT_IN = "data:"
 
 
 @dataclass(frozen=True)
-class Precomputed:
-    """Looks texts up by their hash; `path` without suffix. `data:NAME` is a path below the package's data; None: the
-    built-in corpus' vectors of all-MiniLM-L6-v2.
-    """
+class VectorFile:
+    """Vectors on disk, and their description beside them."""
 
-    path: str | None
-    pure: ClassVar[bool] = True
-    reaches: ClassVar[Reaches] = {"path": Reach(("reads",), data=_BUILT_IN)}
+    stem: Path  # without suffix
+
+    def file(self, suffix: str) -> Path:
+        """Path of the vectors (.npy) or of their description (.json)."""
+        return self.stem.with_name(self.stem.name + suffix)
 
     @cached_property
-    def _description(self) -> dict[str, Any]:
-        file = self._file(".json")
-        if not file.is_file() or not self._file(".npy").is_file():
-            raise UsageError(f"embedder.path: {file} and {self._file('.npy').name} must both exist")
+    def description(self) -> dict[str, Any]:
+        """Hashes of the texts, width, model, and digest of the vectors.
+
+        Raises UsageError.
+        """
+        file = self.file(".json")
+        if not file.is_file() or not self.file(".npy").is_file():
+            raise UsageError(f"embedder.path: {file} and {self.file('.npy').name} must both exist")
         try:
             read = json.loads(raw_bytes(file))
             hashes = [int(h, 16) for h in read["texts"]]
             if not hashes:
                 raise UsageError(f"{file} describes no vectors; rebuild them")
-            return {"hashes": np.array(hashes, np.uint64), "width": read["dimensions"], "digest": str(read["blake2b"])}
-        except (KeyError, TypeError, ValueError) as error:
+            return {"hashes": np.array(hashes, np.uint64), "width": read["dimensions"], "digest": str(read["blake2b"]),
+                    "model": str(read.get("model"))}  # fmt: skip
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{file} does not describe vectors ({error!r}); rebuild them") from error
 
-    def _vectors(self) -> I16:
-        file, description = self._file(".npy"), self._description
+    def vectors(self) -> I16:
+        """int16 `[N, D]`. Raises UsageError for a file of other contents than its description says."""
+        file, description = self.file(".npy"), self.description
         try:
             vectors: I16 = array_of(file)
         except (EOFError, OSError, ValueError) as error:
@@ -64,30 +70,59 @@ class Precomputed:
             raise UsageError(f"{file} has other contents than its description says; rebuild both")
         return vectors
 
-    def _file(self, suffix: str) -> Path:
-        path = self.path or "data:corpus/minilm"
-        stem = DATA / path.removeprefix(_BUILT_IN) if path.startswith(_BUILT_IN) else Path(path)
-        return stem.with_name(stem.name + suffix)
+
+@dataclass(frozen=True)
+class Precomputed:
+    """Looks texts up by their hash; `path` without suffix, or several of one model. `data:NAME` is a path below the
+    package's data; None: the built-in corpus' vectors of all-MiniLM-L6-v2.
+    """
+
+    path: str | Sequence[str] | None
+    pure: ClassVar[bool] = True
+    reaches: ClassVar[Reaches] = {"path": Reach(("reads",), data=_BUILT_IN)}
+
+    @cached_property
+    def _files(self) -> list[VectorFile]:
+        """Files of vectors; raises UsageError unless all are of one model."""
+        paths = [self.path] if isinstance(self.path, str | None) else self.path
+        files = [VectorFile(_stem(path or "data:corpus/minilm")) for path in paths]
+        if not files:
+            raise UsageError("embedder.path=[] names no vectors; null: those of the built-in corpus")
+        first = files[0].description
+        for file in files[1:]:
+            for key in ("model", "width"):
+                if file.description[key] != first[key]:
+                    raise UsageError(
+                        f"embedder.path: {file.file('.json')} has vectors of another {key}, {file.description[key]}; "
+                        f"valid is that of {files[0].file('.json')}, {first[key]}: embed its texts again"
+                    )
+        return files
 
     @property
     def digest(self) -> str:
         """Hash of the vectors, as recorded beside them."""
-        recorded: str = self._description["digest"]
-        return recorded
+        return "+".join(file.description["digest"] for file in self._files)
 
     def embed(self, texts: Sequence[str], progress: TextProgress | None = None) -> I16:
         """int16 `[N, D]`. Raises UsageError for texts that have no vector, and for a file of other contents."""
-        vectors, hashes = self._vectors(), self._description["hashes"]
-        order = np.argsort(hashes)
+        files = self._files
+        vectors = np.concatenate([file.vectors() for file in files])
+        hashes = np.concatenate([file.description["hashes"] for file in files])
+        order = np.argsort(hashes, kind="stable")
         wanted = np.array([text_hash(t) for t in texts], np.uint64)
         at = np.minimum(np.searchsorted(hashes[order], wanted), len(order) - 1)
         rows = order[at]
         if missing := np.flatnonzero(hashes[rows] != wanted).tolist():
             raise UsageError(
-                f"{len(missing)} of {len(texts)} texts have no vector in {self._file('.npy')} (first: "
-                f"{texts[missing[0]]!r}); choose another embedder, or rebuild the vectors"
+                f"{len(missing)} of {len(texts)} texts have no vector in "
+                f"{', '.join(str(file.file('.npy')) for file in files)} (first: {texts[missing[0]]!r}); choose another "
+                "embedder, or rebuild the vectors"
             )
         return np.ascontiguousarray(vectors[rows])
+
+
+def _stem(path: str) -> Path:
+    return DATA / path.removeprefix(_BUILT_IN) if path.startswith(_BUILT_IN) else Path(path)
 
 
 def save_vectors(path: Path, texts: Sequence[str], vectors: I16, model: str) -> None:

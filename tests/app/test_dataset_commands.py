@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from skg_bench.app import dataset_commands as command
 from skg_bench.app.cli import app
-from skg_bench.simulator.logs.datasets import Dataset
+from skg_bench.simulator.datasets import Dataset
 
 HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 

@@ -50,6 +50,25 @@ def test_a_text_without_a_vector_is_named(stem: Path) -> None:
         Precomputed(str(stem)).embed([TEXTS[0], "Light off", "never said"])
 
 
+def test_texts_of_several_files_are_found_and_files_of_two_models_refused(stem: Path) -> None:
+    other = stem.with_name("other")
+    save_vectors(other, ["a lamp"], vectors(4)[3:], "a model")
+    both = Precomputed([str(stem), str(other)])
+    assert np.array_equal(both.embed(["a lamp", TEXTS[1]]), vectors(4)[[3, 1]])
+    assert both.digest == f"{Precomputed(str(stem)).digest}+{Precomputed(str(other)).digest}"
+    with pytest.raises(UsageError, match=r"1 of 1 texts have no vector in .*own\.v2\.npy, .*other\.npy"):
+        both.embed(["never said"])
+    describe(other, model="another model")
+    says = r"other\.json has vectors of another model, another model; valid is that of .*own\.v2\.json, a model"
+    with pytest.raises(UsageError, match=says):
+        Precomputed([str(stem), str(other)]).embed(["a lamp"])
+    describe(other, model="a model", dimensions=3)
+    with pytest.raises(UsageError, match=r"vectors of another width, 3; valid"):
+        Precomputed([str(stem), str(other)]).digest  # noqa: B018
+    with pytest.raises(UsageError, match="names no vectors"):
+        Precomputed([]).embed([])
+
+
 @pytest.mark.parametrize("suffix", [".npy", ".json"])
 def test_a_missing_file_is_named(stem: Path, suffix: str) -> None:
     stem.with_name(stem.name + suffix).unlink()

@@ -85,6 +85,10 @@ class Source(Protocol):
         ...
 
 
+CorpusNames = str | Source | Sequence[str] | None
+"""Values of `simulator.corpus`: a folder or name, a source, several folders or names; None: the built-in one."""
+
+
 def load_corpus(path: str | None = None) -> Corpus:
     """The corpus in folder `path`, or the built-in one.
 
@@ -93,7 +97,7 @@ def load_corpus(path: str | None = None) -> Corpus:
     return _load(str(Path(path)) if path else str(DATA / "corpus"))
 
 
-def with_one_offs(corpus: Corpus, share: float, source: str | Source | None) -> Corpus:
+def with_one_offs(corpus: Corpus, share: float, source: CorpusNames) -> Corpus:
     """The corpus from `source`, for users of whose messages this share are one-offs.
 
     Raises UsageError where they need some, and it has none.
@@ -129,16 +133,16 @@ def _read(file: Path) -> list[dict[str, Any]]:
     rows = document.get("intents") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not rows:
         raise UsageError(f"{file} has no list `intents`; write one as in data/corpus/intents")
-    for row in rows:
-        _check(row, file)
+    for position, row in enumerate(rows, 1):
+        _check(row, f"{file}: intent {position}")
     return rows
 
 
-def _check(row: Any, file: Path) -> None:
+def _check(row: Any, place: str) -> None:
     name = row.get("intent", "an intent without a name") if isinstance(row, dict) else repr(row)
 
     def fail(what: str) -> None:
-        raise UsageError(f"{file}: {name}: {what}")
+        raise UsageError(f"{place}, {name}: {what}")
 
     if not isinstance(row, dict):
         fail(f"each intent is a mapping with the fields {', '.join(_REQUIRED)}")

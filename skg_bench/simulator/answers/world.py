@@ -23,6 +23,7 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.world import AS_SERVED, Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator.answers import corpus as corpora
+from skg_bench.simulator.answers.corpora_by_name import corpus_of
 from skg_bench.simulator.answers.habits import Habits, as_column, messages_by_day
 from skg_bench.simulator.answers.judging import Judging, Users
 from skg_bench.simulator.answers.procedures import Procedures, Running
@@ -48,7 +49,7 @@ _MAX_PER_DAY = 1024  # a day's messages are numbered up to four times this in th
 class AssistantUsers:
     """Simulated users who ask for everyday things. Unit, meaning and source of each parameter stand in its yaml."""
 
-    corpus: str | corpora.Source | None
+    corpus: corpora.CorpusNames
     order: EventOrder
     messages_per_day: float
     volume_spread: float
@@ -97,8 +98,11 @@ class AssistantUsers:
     def __post_init__(self) -> None:
         if self.order not in get_args(EventOrder):
             raise UsageError(f"simulator.order={self.order!r}, valid are {', '.join(get_args(EventOrder))}")
-        if not isinstance(self.corpus, str | None) and not isinstance(self.corpus, corpora.Source):
-            raise UsageError(f"simulator.corpus={self.corpus!r} must be a folder, null, or a source with a _target_")
+        if not isinstance(self.corpus, str | list | None) and not isinstance(self.corpus, corpora.Source):
+            raise UsageError(
+                f"simulator.corpus={self.corpus!r} must be a folder or name, a list of them, null, or a source with a "
+                "_target_"
+            )
         for name in _PROBABILITIES:
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"simulator.{name}={getattr(self, name)} must lie in [0, 1]")
@@ -121,8 +125,7 @@ class AssistantUsers:
 
     @cached_property
     def _corpus(self) -> corpora.Corpus:
-        corpus = corpora.load_corpus(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
-        return corpora.with_one_offs(corpus, self.one_off_share, self.corpus)
+        return corpora.with_one_offs(corpus_of(self.corpus), self.one_off_share, self.corpus)
 
     def one_offs_again(self, seed: int, users: I32, weeks: int) -> float:
         """Expected share of a user's one-offs that come again, as the corpus has fewer; mean over these users."""

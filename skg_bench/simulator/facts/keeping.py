@@ -19,7 +19,8 @@ from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.simulator.answers.corpus import Corpus, Source, load_corpus
+from skg_bench.simulator.answers.corpora_by_name import corpus_of
+from skg_bench.simulator.answers.corpus import Corpus, CorpusNames
 from skg_bench.simulator.facts.outcome import CORRECTION
 from skg_bench.simulator.facts.table import IMPLIED, TELLS, WAYS, Fact, fact_table
 from skg_bench.skillbook.tagging import later_tags
@@ -38,7 +39,7 @@ class KeepsFacts:
     """
 
     facts: str | None
-    corpus: str | Source | None
+    corpus: CorpusNames
     again: Again
     key: FactKey
     misses: float
@@ -56,7 +57,7 @@ class KeepsFacts:
     @cached_property
     def _corpus(self) -> Corpus:
         """The corpus whose requests it understands."""
-        return load_corpus(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
+        return corpus_of(self.corpus)
 
     @cached_property
     def _facts(self) -> Sequence[Fact]:

@@ -1,5 +1,4 @@
 """Logs and corpora of others: readers of recorded sessions and labelled messages.
 
-`recorded` is the world of a replayed log, `recorded_*` are its formats and columns; `labelled`, `clinc150` are corpora,
-`datasets` are published data and their files.
+`recorded` is the world of a replayed log, `recorded_*` are its formats and columns; `labelled`, `clinc150` are corpora.
 """

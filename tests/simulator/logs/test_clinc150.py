@@ -13,9 +13,10 @@ import yaml
 from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import CONF, DATA
+from skg_bench.simulator.answers.clinc150_file import Split
 from skg_bench.simulator.answers.corpus import ACT, ANSWER, LOOK_UP, SLOT, STABLE, STALE
 from skg_bench.simulator.answers.world import AssistantUsers
-from skg_bench.simulator.logs.clinc150 import Clinc150, Split
+from skg_bench.simulator.logs.clinc150 import Clinc150
 
 SAID: dict[str, Any] = {
     "train": [
@@ -236,5 +237,5 @@ def test_a_parameter_that_makes_no_sense_is_refused(change: dict[str, Any], says
 def test_what_is_neither_a_folder_nor_a_source_is_no_corpus(corpus: Any) -> None:
     node = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
     del node["_target_"]
-    with pytest.raises(UsageError, match=r"simulator\.corpus=.* must be a folder, null, or a source with a _target_"):
+    with pytest.raises(UsageError, match=r"simulator\.corpus=.* must be a folder or name, .* with a _target_"):
         AssistantUsers(**node | {"corpus": corpus})

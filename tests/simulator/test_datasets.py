@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.simulator.logs.datasets import Dataset, datasets
+from skg_bench.simulator.datasets import Dataset, datasets
 
 GREETING = Dataset(
     "greeting", "one word", "public domain", "nobody", "https://example.org/", "nothing",
