@@ -161,3 +161,7 @@ def _facts(record: Record, simulator: Recorded, *, whole: bool) -> Iterator[str]
         yield "  persons: its users are pseudo-users, so that nothing is anybody's growth"
     if middle < _FEW and whole:
         yield f"  growth: with {middle:,} turns a user has hardly time to teach a skill"
+    yield (
+        "messages are compared by a model of English (embedder=minilm); for other languages choose another: "
+        "embedder=sentence_transformer embedder.model=NAME"
+    )

@@ -84,7 +84,8 @@ def test_the_check_says_what_is_guessed_what_was_left_out_and_what_a_run_shows(o
     printed = own[2]
     for words in ("separated by ;, in cp1252", "day first, with points", "decimal comma", "taken for seconds",
                   "ok: gut; partial: neutral; miss: schlecht", "1 with a quote that is opened and not closed (row 122)",
-                  "bounds on the share of wrong ones", "it does not show: whether an answer was right"):  # fmt: skip
+                  "bounds on the share of wrong ones", "it does not show: whether an answer was right",
+                  "a model of English (embedder=minilm)"):  # fmt: skip
         assert words in printed, words
 
 

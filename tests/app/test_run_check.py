@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from itertools import cycle, product
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,11 @@ from skg_bench.runfolder.lock import held
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call, refused
 from tests.runs import accept, rewritten
+
+TORN = [  # each file in one way, and one in all
+    *product(["turns/skg.0000000.parquet"], ["lost", "cut", "flipped"]),
+    *zip(["learning/never.0000000.parquet", *manifest.TABLES], cycle(["flipped", "lost", "cut"])),
+]
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -37,8 +43,7 @@ def test_a_whole_run_is_said_to_be_whole_by_its_folder_and_by_its_command(copy: 
         assert "all is as it was written" in out
 
 
-@pytest.mark.parametrize("name", ["turns/skg.0000000.parquet", "learning/never.0000000.parquet", *manifest.TABLES])
-@pytest.mark.parametrize("how", ["lost", "cut", "flipped"])
+@pytest.mark.parametrize(("name", "how"), TORN)
 def test_a_file_that_is_lost_cut_or_flipped_is_named_and_made_again(
     copy: Path, tiny: tuple[str, ...], name: str, how: str
 ) -> None:

@@ -57,10 +57,11 @@ BLIND = tuple(arm for arm in ALL if arm != "oracle" and not "".join(ARMS[arm]).s
 WORLD = (
     "experiment=guardian",
     "contrasts=[]",
-    "weeks=6",
+    "weeks=4",
     "simulator.triggers_per_week=6",
     "simulator.answered=0.8",
-    "seed=3",
+    "simulator.volume_spread=0.1",
+    "seed=12",
 )
 
 

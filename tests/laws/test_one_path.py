@@ -23,7 +23,7 @@ from tests.arms import changed
 from tests.core import samples
 from tests.laws import world
 
-USERS = 40
+USERS = 20
 
 
 def alone(value: Any, row: int) -> Any:

@@ -1,11 +1,7 @@
 """Law 1: a user's rows are the same bits however the run is cut, spread, or calculated."""
 
-import os
 import platform
-import subprocess
-import sys
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +11,7 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.runfolder import shards
 from skg_bench.runfolder.run import Run
-from tests.laws import world
+from tests.laws import kernels, world
 from tests.laws.conftest import SOME, USERS
 
 EVERYONE = range(USERS)
@@ -88,31 +84,6 @@ def test_an_arms_rows_do_not_depend_on_which_other_arms_run(base: Run, tmp_path:
     assert world.differences(base, world.run(tmp_path / "some", 40, 256, 1, arms), range(40), arms) == []
 
 
-def _avx512() -> bool:
-    info = Path("/proc/cpuinfo")
-    return platform.machine() == "x86_64" and info.is_file() and "avx512vl" in info.read_text()
-
-
-_NUMPY = import_module("numpy._core._multiarray_umath")
-WIDE = " ".join(name for name in _NUMPY.__cpu_dispatch__ if _NUMPY.__cpu_features__.get(name))  # what it uses here
-KERNELS = {
-    "haswell": {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"},
-    "skylakex": {"OPENBLAS_CORETYPE": "SkylakeX", "OPENBLAS_NUM_THREADS": "2"},
-    "plain_numpy": {"NPY_DISABLE_CPU_FEATURES": WIDE},
-}
-
-
-def _elsewhere(kernel: str, root: Path, *command: str) -> str:
-    """What a Python of its own prints, computing in another way."""
-    if kernel == "skylakex" and not _avx512():
-        pytest.skip("this processor has no AVX-512")
-    known = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS_", "NPY_", "OMP_"))}
-    arguments = [sys.executable, "-W", "ignore", *command]
-    done = subprocess.run(arguments, env=known | KERNELS[kernel], cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Some users under some arms, computed as this process computes."""
@@ -121,14 +92,15 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_and_threads_of_the_libraries_change_no_bit_nor_do_cohorts_and_workers(
-    base: Run, here: Run, tmp_path: Path, root: Path, kernel: str
+    base: Run, here: Run, tmp_path: Path, root: Path
 ) -> None:
-    """Of `base` the cohorts are of 1,000 rows, and one process made it."""
-    how = ["table"] if kernel == "haswell" else []  # similarities looked up, or computed
-    size = (str(SOME), "256", "2" if kernel == "plain_numpy" else "1")
-    _elsewhere(kernel, root, "-m", "tests.laws.world", str(tmp_path / "other"), *size, "summary", *how)
+    """All at once, with similarities looked up that `base` computed. Of `base` the cohorts are of 1,000 rows, and one
+    process with native kernels made it.
+    """
+    kernels.elsewhere(
+        "other", root, "-m", "tests.laws.world", str(tmp_path / "other"), str(SOME), "256", "2", "summary", "table"
+    )
     assert world.differences(base, Run(tmp_path / "other"), range(SOME)) == []
     assert (here.path / "summary.json").read_bytes() == (tmp_path / "summed" / "summary.json").read_bytes()
 
@@ -143,8 +115,8 @@ for bits in (x.astype("f4") @ x.astype("f4").T, np.log(x)):
 
 def test_the_kernels_do_differ_where_numbers_are_not_on_the_grid(root: Path) -> None:
     """Otherwise the test above would prove nothing."""
-    if not _avx512():
-        pytest.skip("this processor has one kernel only")
-    product, logarithm = zip(*(_elsewhere(kernel, root, "-c", PLAIN).split() for kernel in KERNELS), strict=True)
-    assert product[0] != product[1]
-    assert logarithm[0] != logarithm[2]
+    if platform.machine() != "x86_64":
+        pytest.skip("another kernel than the processor's own can be named on x86-64 only")
+    native, other = (kernels.elsewhere(kernel, root, "-c", PLAIN).split() for kernel in kernels.KERNELS)
+    assert native[0] != other[0]
+    assert native[1] != other[1]

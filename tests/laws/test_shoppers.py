@@ -1,6 +1,5 @@
 """The laws in the Guardian's world: same bits, blindness, books from logs, forks, and runs that were killed."""
 
-import os
 import subprocess
 import sys
 import time
@@ -23,7 +22,7 @@ from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.advice.outcome import Outcome
 from skg_bench.skillbook.skillbook import rebuild
-from tests.laws import shoppers, world
+from tests.laws import kernels, shoppers, world
 from tests.laws.worlds_apart import Front, Place, columns, places_of
 from tests.processes import await_end, needs_proc
 from tests.processes import workers as workers_of
@@ -66,13 +65,9 @@ def test_the_world_is_rich_enough_to_mean_something(base: Run) -> None:
         assert arm not in lost or jobs[lost[arm]].sum() > 0, arm
 
 
-@pytest.mark.parametrize(("kernel", "cohort", "workers"), [("Haswell", "70", "2"), ("SkylakeX", "512", "1")])
-def test_kernels_cohorts_and_workers_change_no_bit(
-    base: Run, tmp_path: Path, root: Path, kernel: str, cohort: str, workers: str
-) -> None:
-    """All at once in the first run."""
-    command = [sys.executable, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(SOME), cohort, workers]
-    subprocess.run(command, cwd=root, env={**os.environ, "OPENBLAS_CORETYPE": kernel}, check=True)
+def test_kernels_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path, root: Path) -> None:
+    """All at once."""
+    kernels.elsewhere("other", root, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(SOME), "70", "2")
     assert world.differences(base, Run(tmp_path / "there"), range(SOME)) == []
 
 
