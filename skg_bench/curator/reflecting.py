@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, get_args
 
-from skg_bench.asking.asking import Completion, TextModel, check_writes
+from skg_bench.asking.asking import Completion, TextModel
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.draws import Purpose
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Reach, Reaches
+from skg_bench.curator.shared.book_prompts import check_asking, rendered_books
 from skg_bench.curator.shared.learning_job import LearningJob, Proposal
 from skg_bench.curator.shared.proposer import Proposer
 from skg_bench.skillbook.prompt_layout import SkillOrder
 from skg_bench.skillbook.proposals import Batches, Limits
-from skg_bench.skillbook.rendering import render
 
 REFLECTOR, MANAGER, MANAGER_V2 = "reflector", "skill_manager", "skill_manager_v2"
 REFLECTING_DATA = {
@@ -39,14 +39,11 @@ class Reflecting(Proposer):
     reaches: ClassVar[Reaches] = {"prompts": Reach(("reads",))}
 
     def __post_init__(self) -> None:
-        check_writes(self.llm, "curator.llm")
+        check_asking(self.llm, self.book_characters, self.answer_tokens)
         if self.batches not in get_args(Batches):
             raise UsageError(f"curator.batches={self.batches!r}, valid are {', '.join(get_args(Batches))}")
         if self.order not in get_args(SkillOrder):
             raise UsageError(f"curator.order={self.order!r}, valid are {', '.join(get_args(SkillOrder))}")
-        for name in ("book_characters", "answer_tokens"):
-            if not getattr(self, name) >= 100:
-                raise UsageError(f"curator.{name}={getattr(self, name)} must be at least 100")
         for role in self._roles:
             self._file(role)
 
@@ -57,21 +54,19 @@ class Reflecting(Proposer):
 
     def propose(self, jobs: Sequence[LearningJob]) -> list[Proposal]:
         """Asks the reflector of all jobs, and then the skill manager of those with a reflection."""
-        books = {id(job.book): job.book for job in jobs}
-        texts = {key: render(book, self.book_characters, self.order).text for key, book in books.items()}
-        prompts = [
-            job.prompt(
-                self._file(REFLECTOR), {**job.data, "skillbook": texts[id(job.book)]}, Purpose.REFLECT,
-                self.answer_tokens,
-            )
-            for job in jobs
-        ]  # fmt: skip
-        reflections = self.llm.complete(prompts)
-        reflected = [(job, each) for job, each in zip(jobs, reflections, strict=True) if each.end == "ok"]
-        manager, prompts = self._roles[1], []
-        for job, each in reflected:
-            data = {"reflection": each.value, "skills_used": job.used, "skillbook": texts[id(job.book)]}
-            prompts.append(job.prompt(self._file(manager), data, Purpose.MANAGE, self.answer_tokens))
+        books = [book.text for book in rendered_books(jobs, self.book_characters, self.order)]
+        file, size = self._file(REFLECTOR), self.answer_tokens
+        reflections = self.llm.complete(
+            [
+                job.prompt(file, {**job.data, "skillbook": book}, Purpose.REFLECT, size)
+                for job, book in zip(jobs, books, strict=True)
+            ]
+        )
+        file, prompts = self._file(self._roles[1]), []
+        for job, book, reflection in zip(jobs, books, reflections, strict=True):
+            if reflection.end == "ok":
+                data = {"reflection": reflection.value, "skills_used": job.used, "skillbook": book}
+                prompts.append(job.prompt(file, data, Purpose.MANAGE, size))
         updates = iter(self.llm.complete(prompts) if prompts else [])
         return [self._proposal(each, next(updates) if each.end == "ok" else None) for each in reflections]
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from skg_bench.asking.asking import Completion, Prompt
 from skg_bench.asking.prompts import PromptFile
+from skg_bench.core.domain import Domain
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.feedback import RATING, KnownFeedback
-from skg_bench.core.grid import I32
-from skg_bench.core.types import Observation, Skillbooks
+from skg_bench.core.grid import I32, I64
+from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.curator.shared.job_feedback import signal
 from skg_bench.skillbook.proposals import Batches
 from skg_bench.skillbook.skillbook import Skill, Skillbook
@@ -24,6 +25,7 @@ class LearningJob:
     question: str  # message of the turn
     answer: str  # how it was answered, in words
     feedback: Mapping[str, str]  # `rating`, or `channel` and `signal`, in words
+    rating: str | None  # of the turn, as the arm's signs have it: ok, partial or miss; None: they say nothing
     used: Sequence[str]  # shown ids of the skills that were served; no other one may be TAGged
     book: Skillbook  # skills that say something, archived ones too; one object for all jobs of a user
     key: int  # of the user and the event, for draws
@@ -69,8 +71,14 @@ class HeardFeedback:
     jobs: Sequence[LearningJob]
 
 
-def heard_feedback(heard: KnownFeedback, outcome: I32, books: Skillbooks, seen: Observation) -> HeardFeedback:
-    """The jobs that rows of feedback begin; `outcome` `[B, T]`: what users did at each turn, -1: nothing is known."""
+def heard_feedback(
+    known: KnownFeedback, begin: I64, outcome: I32, books: Skillbooks, seen: Observation
+) -> HeardFeedback:
+    """The jobs that rows `begin` of the feedback begin; `outcome` `[B, T]`: what users did at each turn, -1: nothing is
+    known.
+    """
+    heard, rated = known.rows(begin), known.rows(known.kind == RATING)
+    ratings = dict(zip(zip(rated.row.tolist(), rated.turn.tolist(), strict=True), rated.value.tolist(), strict=True))
     context = seen.context
     row, turn = heard.row.astype(np.int64), heard.turn.astype(np.int64)
     questions = context.texts.read(context.messages[row, turn], row)
@@ -84,11 +92,22 @@ def heard_feedback(heard: KnownFeedback, outcome: I32, books: Skillbooks, seen: 
         rows, turns, kinds, values, skills, acts, questions, strict=True
     ):
         used = [each.shown_id for each in before[user].skills if each.id == skill]
-        words = signal(context.domain, kind, value, act)
-        feedback = {"rating": words} if kind == RATING else {"channel": context.domain.kind(kind).name, "signal": words}
-        key, private = int(context.event[user]), (context.texts.recorded, context.texts.redacts)
-        jobs.append(LearningJob(question, _answer(kind, used), feedback, used, before[user], key, about, *private))
+        signalled = signal(context.domain, kind, value, act)
+        feedback = (
+            {"rating": signalled}
+            if kind == RATING
+            else {"channel": context.domain.kind(kind).name, "signal": signalled}
+        )
+        code = ratings.get((user, about))
+        rating = None if code is None else RATINGS[code]
+        words, key = (question, _answer(kind, used)), int(context.event[user])
+        private = context.texts.recorded, context.texts.redacts
+        jobs.append(LearningJob(*words, feedback, rating, used, before[user], key, about, *private))
     return HeardFeedback(rows, turns, kinds, values, skills, jobs)
+
+
+def _feedback(domain: Domain, kind: int, words: str) -> dict[str, str]:
+    return {"rating": words} if kind == RATING else {"channel": domain.kind(kind).name, "signal": words}
 
 
 def _answer(kind: int, used: Sequence[str]) -> str:

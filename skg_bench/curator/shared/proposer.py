@@ -60,10 +60,10 @@ class Proposer(Protocol):
     ) -> tuple[Acts, Batch]:
         """TAGs for uses, and what was proposed for turns that users judged, as far as it is admitted."""
         uses, state = _uses(seen), Acts(outcomes(state.outcome, known, seen.turn, seen.context.domain))
-        rows = known.rows(begins(known, seen.context.asks, seen.context.domain))
-        if not len(rows.row):
+        begin = begins(known, seen.context.asks, seen.context.domain)
+        if not len(begin):
             return state, uses
-        heard = heard_feedback(rows, state.outcome, books, seen)
+        heard = heard_feedback(known, begin, state.outcome, books, seen)
         proposals = self.propose(heard.jobs)
         if len(proposals) != len(heard.jobs):
             raise UsageError(
