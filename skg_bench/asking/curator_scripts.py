@@ -62,7 +62,12 @@ def _memory(prompt: Prompt) -> str:
     return json.dumps({"memory": events}, ensure_ascii=False)
 
 
+def _write(prompt: Prompt) -> str:
+    data = data_of(prompt)
+    return json.dumps({"prompt": f"{data['question']} {data['answer']}"}, ensure_ascii=False)
+
+
 CURATOR_SCRIPTS: Mapping[str, Callable[[Prompt], str]] = {
     "cheatsheet": _cheatsheet, "lessons_of_success": _success, "lessons_of_failure": _failure, "mem0_facts": _facts,
-    "mem0_memory": _memory,
+    "mem0_memory": _memory, "skill_writer": _write,
 }  # fmt: skip

@@ -71,10 +71,10 @@ class Proposer(Protocol):
                 "for each, with batch=None where nothing is to change"
             )
         admitted = [
-            _admitted(proposal, job, skill, self.limits, frozen=bool(seen.context.tags_only[row]))
+            admitted_of(proposal, job, skill, self.limits, frozen=bool(seen.context.tags_only[row]))
             for proposal, job, skill, row in zip(proposals, heard.jobs, heard.skill, heard.row, strict=True)
         ]
-        seen.context.report(_reported(heard, proposals, admitted, seen))
+        seen.context.report(reported_jobs(heard, proposals, admitted, seen))
         return state, joined(uses, _operations(heard, admitted, seen))
 
 
@@ -83,7 +83,8 @@ def completed(calls: Mapping[str, Completion]) -> bool:
     return not calls or [*calls.values()][-1].end == "ok"
 
 
-def _admitted(proposal: Proposal, job: LearningJob, skill: int, limits: Limits, *, frozen: bool) -> Admitted:
+def admitted_of(proposal: Proposal, job: LearningJob, skill: int, limits: Limits, *, frozen: bool) -> Admitted:
+    """Operations of a proposal that are admitted; `skill`: that was served, -1: none."""
     if proposal.batch is None or not completed(proposal.calls):
         return _NOTHING
     used = [skill] if skill >= 0 else []
@@ -118,7 +119,7 @@ def _operations(heard: HeardFeedback, admitted: Sequence[Admitted], seen: Observ
 # ----------------------------------------------------------------------------------------------------- the log
 
 
-def _reported(
+def reported_jobs(
     heard: HeardFeedback, proposals: Sequence[Proposal], admitted: Sequence[Admitted], seen: Observation
 ) -> Jobs:
     """The jobs as the log has them."""
