@@ -27,6 +27,7 @@ from skg_bench.core.grid import I16
 from skg_bench.core.state import check_state, rows
 from skg_bench.core.types import Curator, Observation, Router, Shortlist, TurnTruth
 from skg_bench.core.world import Reaction
+from skg_bench.curator.shared.proposer import Proposer
 from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.simulator.answers import corpus
 from tests.core import samples
@@ -114,8 +115,8 @@ def test_a_component_is_a_frozen_value_that_travels_between_processes(path: Path
     assert component == made(path)
     assert pickle.loads(pickle.dumps(component)) == component  # noqa: S301
     assert type(component).__dataclass_params__.frozen
-    bases = [base for base in type(component).__mro__[1:] if base not in (Memoryless, Protocol, Generic)]
-    assert bases == [object]  # no base classes, but for that of a policy that learns nothing
+    bases = [base for base in type(component).__mro__[1:] if base not in (Memoryless, Proposer, Protocol, Generic)]
+    assert bases == [object]  # but for a policy that learns nothing, and a curator that proposes
 
 
 # -------------------------------------------------------------------------------------------- what each gives

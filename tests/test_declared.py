@@ -30,7 +30,7 @@ OURS = {
 HELD = {
     "AnswersInWords": {"AssistantUsers", "Recorded"},
     "AsksAtOnce": {"Endpoint"},
-    "AsksModel": {"Reflecting", "Reflective"},
+    "AsksModel": {"Reflective"},  # and all that inherit Proposer
     "Confinable": {"RecordedModel"},
     "DrawsFromCorpus": {"AssistantUsers"},
     "LeavesOut": {"NeededMessages"},

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from skg_bench.asking.asking import Prompt
+from skg_bench.asking.curator_scripts import CURATOR_SCRIPTS, noted
 from skg_bench.asking.prompts import data_of
 
 ScriptRule = Callable[[Prompt], str]
@@ -33,13 +34,8 @@ def _reflect(prompt: Prompt) -> str:
     data = data_of(prompt)
     signal, used = data["feedback"].get("signal"), data["skills_used"]
     rating = data["feedback"].get("rating") or _RATINGS.get((signal or "").partition(" ")[0])
-    learnings = []
-    if signal is None and rating == "ok" and not used:
-        note = f"The answer to '{data['question']}' was right: give it again when asked in other words."
-        learnings = [{"section": "answers", "content": note, "atomicity_score": 0.9}]
-    elif signal is not None and signal.startswith("incorrect"):
-        note = f"Before '{data['question']}', name the hours of work that it costs, and offer to wait for a day."
-        learnings = [{"section": "strategies", "content": note, "atomicity_score": 0.9}]
+    note = noted(data)
+    learnings = [{"section": note[0], "content": note[1], "atomicity_score": 0.9}] if note else []
     helpful, harmful = (used if rating == word else [] for word in ("ok", "miss"))
     analysis = f"The user said {rating or 'nothing'}; {len(used)} skills were used."
     return _json(analysis=analysis, helpful_skill_ids=helpful, harmful_skill_ids=harmful, new_learnings=learnings)
@@ -242,6 +238,7 @@ SCRIPTS: Mapping[str, Mapping[str, ScriptRule]] = {
         "chooser": _choose,
         "answer": _read,
         "answer_judge": _judge,
+        **CURATOR_SCRIPTS,
     },
     "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey), "chooser": _choose},
     "reader": {"answer": _read},

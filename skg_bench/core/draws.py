@@ -65,6 +65,7 @@ class Purpose(IntEnum):
     REFLECT = 84
     MANAGE = 85
     CHOOSE = 86
+    WRITE = 87
     PRIOR = 90
     WANTED = 100
     TRIGGER = 101

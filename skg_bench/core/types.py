@@ -333,6 +333,11 @@ def _nowhere(_jobs: Jobs) -> None:
     """Ignores jobs, where no log is kept."""
 
 
+def unheard() -> list[str]:
+    """Raises ValueError: nobody noted the words of this turn."""
+    raise ValueError("this turn has no words of answers")
+
+
 @dataclass(frozen=True, slots=True)
 class LearningContext:
     """Turn for a curator that compares, reads or writes texts, draws, asks a model, or is an oracle, `[B]` each.
@@ -350,6 +355,7 @@ class LearningContext:
     report: Callable[[Jobs], None] = _nowhere  # takes the learning jobs of this turn, for the log
     domain: Domain = ANSWERS  # what kinds of feedback there are
     truth: TurnTruth | None = None  # given to components with `sees_truth` only
+    words: Callable[[], list[str]] = unheard  # what was said to the users at this turn; a reference in a world without
 
 
 @dataclass(frozen=True, slots=True)

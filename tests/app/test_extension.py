@@ -45,6 +45,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_the_pages_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
     assert set(example()) == {
         "mine/freshness.py", "mine/conf/reranker/freshness.yaml", "pyproject.toml", "mine/echo.py",
+        "mine/one_call.py", "mine/conf/curator/one_call.yaml",
         "mine/conf/assistant/echo.yaml", "mine/errands.py", "mine/errands.toml", "mine/conf/simulator/errands.yaml",
         "mine/conf/signs/doorstep.yaml", "mine/conf/experiment/errands.yaml",
     }  # fmt: skip
@@ -55,6 +56,18 @@ def test_the_pages_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
     run = skg_bench.run(["users=2", "weeks=1", arms])
     assert run.turns("fresh", ["turn"]).num_rows > 0
     assert run.manifest["compositions"]["fresh"]["reranker"] == {"_target_": "mine.freshness.Freshness", "weight": 2.5}
+
+
+def test_the_pages_proposer_is_short_public_and_learns(mine: Path) -> None:
+    code = example()["mine/one_call.py"]
+    assert len([line for line in code.splitlines() if line.strip()]) < 30
+    assert not re.search(r"(?<![\w])_[a-z]", code)  # no private name
+    arms = "arms={learner: [], one_call: [curator=one_call], never: [policy=never]}"
+    run = skg_bench.run(["experiment=guardian", "contrasts=[]", "users=4", "weeks=4", "reference=never", arms])
+    jobs = run.learning("one_call")
+    assert set(jobs["result"].to_pylist()) == {"applied", "unchanged"}
+    assert min(jobs["cost_usd"].to_pylist()) > 0
+    assert "ADD" in run.updates("one_call")["op"].to_pylist()
 
 
 def test_the_pages_assistant_answers_beside_the_others(mine: Path) -> None:

@@ -104,6 +104,7 @@ def test_the_pages_components_are_found_in_their_package_and_keep_to_it_too(
     with joined(tmp_path / "site", "mine", monkeypatch) as cases:
         assert [str(case) for case in cases] == [
             "assistant=echo",
+            "curator=one_call",
             "reranker=freshness",
             "signs=doorstep",
             "simulator=errands",

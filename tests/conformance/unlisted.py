@@ -24,6 +24,7 @@ def unlisted(seam: str) -> list[str]:
         for module in modules
         for name, made in vars(module).items()
         if isinstance(made, type) and made.__module__ == module.__name__ and not name.startswith("_")
+        if not vars(made).get("_is_protocol")  # what curators inherit
         if all(hasattr(made, member) or member in made.__annotations__ for member in members(seam_protocol))
     }
     return sorted(classes - named)

@@ -12,14 +12,17 @@ import pytest
 from skg_bench.asking.asking import Completion, Prompt
 from skg_bench.asking.prompts import data_of
 from skg_bench.asking.scripts import SCRIPTS
+from skg_bench.core import learning_jobs
 from skg_bench.core.batch import ADD, TAG, Batch
 from skg_bench.core.content import Content
+from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING
 from skg_bench.core.state import check_state
 from skg_bench.curator.reflecting import Reflecting
+from skg_bench.curator.shared.learning_job import Proposal
 from skg_bench.simulator.advice.levels import ACCEPTED, OUTCOME, OVERRIDDEN, SATISFACTION, WORTH_IT
 from skg_bench.simulator.advice.outcome import advice
-from skg_bench.skillbook.proposals import Limits
+from skg_bench.skillbook.proposals import Limits, refusals_of
 from tests.curator.advised import Turn, with_books
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -140,3 +143,34 @@ def test_the_packaged_script_learns_from_an_override() -> None:
     _, batch = turn.curated(learner()[0])
     assert batch.op.tolist() == [TAG, ADD] * 2
     assert set(batch.rating.tolist()) == {2, -1}
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_a_proposer_that_does_not_give_one_proposal_a_job_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    turn = Turn(2)
+    turn.hear(OUTCOME, OVERRIDDEN)
+    monkeypatch.setattr(Reflecting, "propose", lambda self, jobs: [Proposal(None, "v1", {})] * n)
+    with pytest.raises(UsageError, match=rf"Reflecting.propose gave {n} proposals for 2 jobs; give one for each"):
+        turn.curated(learner()[0])
+
+
+def test_whatever_a_proposer_gives_is_refused_where_it_is_not_the_jobs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing, nonsense, an id of nobody, ten thousand operations, the same one twice: each a row that says so."""
+    add = {"type": "ADD", "section": "strategies", "content": "Wait for a day."}
+    tag = {"type": "TAG", "section": "strategies", "skill_id": "strategies-99999", "metadata": {"helpful": 1}}
+    many = [{**add, "content": f"Wait for {i} days."} for i in range(10_000)]
+    given = [None, 17, {"operations": [tag]}, {"operations": many}, {"operations": [add, add]}]
+    turn = Turn(len(given))
+    turn.hear(OUTCOME, OVERRIDDEN)
+    monkeypatch.setattr(Reflecting, "propose", lambda self, jobs: [Proposal(batch, "v1", {}) for batch in given])
+    _, batch = turn.curated(learner()[0])
+    (jobs,) = turn.jobs
+    results = [learning_jobs.RESULTS[code] for code in jobs.result]
+    assert results == ["unchanged", "refused", "refused", "applied", "applied"]
+    assert np.bincount(batch.row, minlength=len(given)).tolist() == jobs.operations.tolist() == [0, 0, 0, 2, 1]
+    reasons = [turn.texts.read(jobs.refusals[i : i + 1])[0] if jobs.refusals[i] >= 0 else "" for i in range(len(given))]
+    assert reasons[0] == ""
+    codes = [{refusal.code for refusal in refusals_of(text)} for text in reasons[1:]]
+    assert codes == [{"invalid"}, {"unknown skill"}, {"too many ADDs", "too many operations"}, {"said twice"}]

@@ -13,8 +13,8 @@ from typing import Any
 from skg_bench.analysis.report.people import Words, columns_by_user, fitting_turns, local_times, thousandth, thousandths
 from skg_bench.analysis.report.timeline import (
     Course,
+    JobOnTimeline,
     LaterAnswer,
-    LearningJob,
     OutcomeTimeline,
     ShownSkill,
     WrittenOperation,
@@ -199,7 +199,7 @@ def _later(panel: TurnPanel, levels: Levels, feedback: Columns) -> list[LaterAns
     ]
 
 
-def _job(job: Mapping[str, Any], words: Words, start: datetime) -> LearningJob:
+def _job(job: Mapping[str, Any], words: Words, start: datetime) -> JobOnTimeline:
     try:
         reflection = json.loads(job["reflection"] or "{}")
     except ValueError:  # in its own words, or hashed
@@ -209,7 +209,7 @@ def _job(job: Mapping[str, Any], words: Words, start: datetime) -> LearningJob:
     helpful, harmful = (
         [words(str(skill)) for skill in reflection.get(f"{which}_skill_ids") or ()] for which in ("helpful", "harmful")
     )
-    return LearningJob(
+    return JobOnTimeline(
         job["turn"], job["about"], words(job["channel"]), words(job["value"]), words(job["result"]),
         words(reflection.get("analysis")), helpful, harmful, len(reflection.get("new_learnings") or ()),
         _course(job, start),

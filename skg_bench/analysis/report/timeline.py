@@ -98,7 +98,7 @@ class LaterAnswer(NamedTuple):
     seconds: int  # after the turn
 
 
-class LearningJob(NamedTuple):
+class JobOnTimeline(NamedTuple):
     """A job that learned."""
 
     turn: int
@@ -147,7 +147,7 @@ class OutcomeTimeline:
     kind: list[int]
     worths: list[list[int | None]]  # by worth that the panel names
     later: list[LaterAnswer]
-    jobs: list[LearningJob]
+    jobs: list[JobOnTimeline]
     updates: list[WrittenOperation]
     arms: Mapping[str, str]  # a digit a turn, by arm: index into the levels of `did`
     causes: Mapping[str, str]  # none: skills are no answers

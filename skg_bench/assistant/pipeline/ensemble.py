@@ -133,7 +133,7 @@ class Pipelines:
         context = LearningContext(
             query.event, decided.query.similarity, query.texts, state.message[:n, : t + 1], state.past[:n, :t],
             choice.shortlist.skill, np.ones(n, np.bool_), np.zeros(n, np.bool_), reporter(reported.append),
-            query.domain, truth,
+            query.domain, truth, seen.words,
         )  # fmt: skip
         best = np.maximum.reduce(choice.shortlist.similarity, axis=1)
         observed = Observation(query.time, t, query.text, choice.skill, best, seen.rating, context)

@@ -108,10 +108,14 @@ class OwnRows:
         def reported(jobs: Jobs) -> None:
             whole.report(replace(jobs, row=self.rows[jobs.row].astype(np.int32)))
 
+        def words() -> list[str]:
+            heard = whole.words()
+            return [heard[row] for row in self.rows.tolist()]
+
         context = OwnContext(
             similarity=InBook(near.similarity, seen.text[self.index], books, self.rows),
-            texts=OwnTexts(whole.texts, self.rows), report=reported, domain=whole.domain, _of=whole, _index=self.index,
-            truth=truth, **columns,
+            texts=OwnTexts(whole.texts, self.rows), report=reported, words=words, domain=whole.domain, _of=whole,
+            _index=self.index, truth=truth, **columns,
         )  # fmt: skip
         view = OwnObservation(turn=seen.turn, context=context, _of=seen, _index=self.index)
         return cast("Observation", view)

@@ -10,8 +10,8 @@ from skg_bench.analysis.report.assets import page_asset
 from skg_bench.analysis.report.page_value import Page
 from skg_bench.analysis.report.timeline import (
     AnswerTimeline,
+    JobOnTimeline,
     LearnedOperation,
-    LearningJob,
     ListedSkill,
     LoggedTurns,
     OutcomeTimeline,
@@ -46,7 +46,7 @@ def test_the_scripts_read_no_column_that_no_timeline_has() -> None:
 
 @pytest.mark.parametrize(
     ("row", "first", "script"),
-    [(ListedSkill, 0, USERS), (LearnedOperation, 1, USERS), (ShownSkill, 0, OUTCOME), (LearningJob, 0, OUTCOME),
+    [(ListedSkill, 0, USERS), (LearnedOperation, 1, USERS), (ShownSkill, 0, OUTCOME), (JobOnTimeline, 0, OUTCOME),
      (WrittenOperation, 1, OUTCOME)],
 )  # fmt: skip
 def test_the_scripts_take_rows_apart_in_the_order_of_their_fields(row: type, first: int, script: str) -> None:
