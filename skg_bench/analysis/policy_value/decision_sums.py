@@ -14,6 +14,7 @@ from skg_bench.analysis.policy_value.estimators import ESTIMATORS, TUNING_GRID, 
 from skg_bench.core.grid import F64, I64
 
 BLOCK_ROWS = 16_384
+_EXACT = 1e-13  # smaller a part is rounded
 Term = tuple[bool, Shrinkage, float]  # a sum that estimators need: with a model, shrinkage, its size
 
 
@@ -51,23 +52,56 @@ def _part(values: F64 | None, which: slice) -> F64 | None:
 
 
 @dataclass(frozen=True, slots=True)
-class SummedMoments:
-    """Sums of c columns over G groups, users or rows: of each, and of each product of two."""
+class RowMoments:
+    """Sums of c columns over n rows that are independent."""
 
-    groups: int  # G
+    groups: int  # n
     totals: F64  # [c]
-    products: F64  # [c, c]
+    products: F64  # [c, c] sums of products of two columns
 
-    def error(self, weights: F64) -> float:
-        """Standard error of the sum of columns with these weights, whose true value is 0; NaN of fewer than two groups.
-
-        The first column, of rows, has the weight that makes the sum 0 (the linearised estimator).
+    def spread(self, weights: F64, _over: Sequence[int]) -> tuple[float, float]:
+        """Standard error of the sum of columns with these weights, whose true value is 0, and its degrees of freedom;
+        NaN of fewer than two rows.
         """
         if self.groups < 2:
-            return np.nan
+            return np.nan, np.nan
         size = float(np.abs(weights) @ np.abs(self.products) @ np.abs(weights))
         square = float(weights @ self.products @ weights)
-        return 0.0 if square <= 1e-13 * size else (square * self.groups / (self.groups - 1)) ** 0.5
+        df = self.groups - 1.0
+        return (0.0 if square <= _EXACT * size else (square * self.groups / df) ** 0.5), df
+
+
+@dataclass(frozen=True, slots=True)
+class UserSums:
+    """Sums of c columns over each of G users."""
+
+    columns: F64  # [c, G]
+
+    @property
+    def groups(self) -> int:
+        """G."""
+        return self.columns.shape[1]
+
+    @property
+    def totals(self) -> F64:
+        """Sums over all users `[c]`."""
+        return self.columns.sum(axis=1)
+
+    def spread(self, weights: F64, over: Sequence[int]) -> tuple[float, float]:
+        """Standard error as that of rows, and degrees of freedom. `over`: the columns that the sum is divided by.
+
+        An estimate follows the errors of users with large shares w of them; g undoes it (Bell and McCaffrey 2002, exact
+        where only users differ). Degrees of freedom are those of 1 / sum w^2 equal users.
+        """
+        if self.groups < 2:
+            return np.nan, np.nan
+        parts = self.columns[list(over)]
+        w = (parts / parts.sum(axis=1, keepdims=True)).mean(axis=0)
+        square = float((w**2).sum())
+        g = 1.0 / np.maximum(1.0 - 2.0 * w + square, _EXACT)
+        variance = float((g * (weights @ self.columns) ** 2).sum())
+        size = float((g * (np.abs(weights) @ np.abs(self.columns)) ** 2).sum())
+        return (0.0 if variance <= _EXACT * size else variance**0.5), max(1.0 / square - 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +121,8 @@ class SummedDecisions:
     missing: int  # rewards
     lowest: float  # reward
     highest: float
-    by_user: SummedMoments
-    by_row: SummedMoments | None
+    by_user: UserSums | RowMoments  # by row where no user is named
+    by_row: RowMoments | None
     terms: Sequence[Sequence[Term]]  # of each policy
     places: Sequence[int]  # of the first column of each policy
     weights: Sequence[WeightFigures]
@@ -180,11 +214,8 @@ class DecisionSums:
 
     def total(self) -> SummedDecisions:
         """Sums over all rows that were added."""
-        by_row = SummedMoments(self._n, self._totals, self._products)
-        by_user = by_row
-        if self._n_users:
-            users = self._users[:, : self._n_users]
-            by_user = SummedMoments(self._n_users, users.sum(axis=1), users @ users.T)
+        by_row = RowMoments(self._n, self._totals, self._products)
+        by_user = UserSums(self._users[:, : self._n_users]) if self._n_users else by_row
         weights = [WeightFigures(*map(float, each)) for each in self._weights]
         return SummedDecisions(
             self._n, self._missing, float(self._lowest), float(self._highest), by_user,

@@ -1,9 +1,10 @@
 """Values of policies from sums over a log, with intervals by user, and differences of policies on the same log.
 
 Every estimator is a function of sums over the log: V/n + C/n, or V/n + C/W where it is self-normalised. Its variance is
-that of the linearised sum over users, sum_u a . s_u (the delta method; Cochran 1977, section 6.3), times G / (G - 1)
-for G users, with Student's t at G - 1. A difference of two policies is the difference of their linearised sums, user by
-user.
+that of the linearised sum over users, sum_u g_u (a . s_u)^2 (the delta method; Cochran 1977, section 6.3), with
+Student's t. For G users with equal shares of the log g is G / (G - 1), with G - 1 degrees of freedom; where few users
+have most of it, g is larger, and degrees are fewer. A difference of two policies is that of their linearised sums, user
+by user.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from skg_bench.analysis.policy_value.decision_sums import SummedDecisions, SummedMoments
+from skg_bench.analysis.policy_value.decision_sums import RowMoments, SummedDecisions, UserSums
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, TUNING_GRID, PolicyEstimator
 from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.errors import UsageError
@@ -35,14 +36,20 @@ class LinearEstimate:
 
     value: float
     weights: F64  # [c]
+    over: tuple[int, ...]  # columns that it is divided by
 
     def minus(self, other: "LinearEstimate") -> "LinearEstimate":
         """The difference of two on the same log."""
-        return LinearEstimate(self.value - other.value, self.weights - other.weights)
+        return LinearEstimate(self.value - other.value, self.weights - other.weights, (*self.over, *other.over))
 
-    def interval(self, moments: SummedMoments) -> tuple[float, float]:
-        """The 95 % interval; NaN of fewer than two groups."""
-        half = t_quantile(1 - ALPHA / 2, moments.groups - 1.0) * moments.error(self.weights)
+    def spread(self, sums: RowMoments | UserSums) -> tuple[float, float]:
+        """Standard error and degrees of freedom; NaN of fewer than two groups."""
+        return sums.spread(self.weights, self.over)
+
+    def interval(self, sums: RowMoments | UserSums) -> tuple[float, float]:
+        """The 95 % interval."""
+        error, df = self.spread(sums)
+        half = t_quantile(1 - ALPHA / 2, df) * error
         return self.value - half, self.value + half
 
 
@@ -143,16 +150,17 @@ def linear_estimate(sums: SummedDecisions, policy: int, estimator: PolicyEstimat
     totals, n, at = sums.by_user.totals, float(sums.rows), sums.places[policy]
     column, over = sums.column(policy, estimator.term), at if estimator.normalised else 0
     weights, by = np.zeros(len(totals)), float(totals[over])
+    divided = (over if by else 0,)
     ratio = float(totals[column]) / by if by else nan
     if by:
         weights[column] += 1.0 / by
         weights[over] -= ratio / by
     if not estimator.model:
-        return LinearEstimate(ratio, weights)
+        return LinearEstimate(ratio, weights, divided)
     expected = float(totals[at + 1]) / n
     weights[at + 1] += 1.0 / n
     weights[0] -= expected / n
-    return LinearEstimate(expected + ratio, weights)
+    return LinearEstimate(expected + ratio, weights, divided)
 
 
 def _estimate(sums: SummedDecisions, policy: int, estimator: PolicyEstimator) -> LinearEstimate:
@@ -166,8 +174,8 @@ def _slope(sums: SummedDecisions, candidates: Sequence[LinearEstimate]) -> Linea
     """The last estimate, from wide to narrow, that agrees with all wider ones (Su et al. 2020, SLOPE; the constant is
     that of Tucker and Lee 2021).
     """
-    quantile = t_quantile(1 - _SLOPE_DELTA, sums.by_user.groups - 1.0)
-    wide = [quantile * sums.by_user.error(each.weights) for each in candidates]
+    spreads = [each.spread(sums.by_user) for each in candidates]
+    wide = [t_quantile(1 - _SLOPE_DELTA, df) * error for error, df in spreads]
     accepted = list[int]()
     for i in sorted(range(len(candidates)), key=lambda i: -wide[i]):
         gaps = (abs(candidates[i].value - candidates[j].value) - (sqrt(6) - 1) * wide[j] for j in accepted)
@@ -182,7 +190,7 @@ def _mse(sums: SummedDecisions, policy: int, candidates: Sequence[LinearEstimate
     n, groups, figures, whole = sums.rows, sums.by_user.groups, sums.weights[policy], candidates[-1]
     chance = log(2 / _MSE_DELTA)
     slack = sqrt(2 * figures.squares / n * chance / n) + 2 * figures.largest * chance / (3 * n)
-    variances = [sums.by_user.error(each.weights) ** 2 * (groups - 1) / groups for each in candidates]
+    variances = [each.spread(sums.by_user)[0] ** 2 * (groups - 1) / groups for each in candidates]
     biases = [abs(whole.value - each.value) + slack for each in candidates]
     return candidates[int(np.argmin(np.array(variances) + np.square(biases)))]
 
@@ -191,8 +199,9 @@ def _policy_weights(sums: SummedDecisions, policy: int, name: str) -> PolicyWeig
     figures, n, at = sums.weights[policy], sums.rows, sums.places[policy]
     total, coefficients = float(sums.by_user.totals[at]), np.zeros(len(sums.by_user.totals))
     coefficients[at], coefficients[0] = 1.0 / n, -total / n**2
+    error, _ = sums.by_user.spread(coefficients, (0,))
     weights = PolicyWeights(
-        name, total / n, sums.by_user.error(coefficients), total**2 / figures.squares if total else 0.0,
+        name, total / n, error, total**2 / figures.squares if total else 0.0,
         figures.largest, figures.largest / total if total else 0.0, _bounds(sums, policy), "",
     )  # fmt: skip
     return replace(weights, withheld=_reason(sums, weights))

@@ -38,9 +38,9 @@ TRUTH = float(np.mean((1 - ASKED) * REWARDS[:, 0] + ASKED * REWARDS[:, 1]))
 LOG_TRUTH = float(np.mean((1 - LOGGED) * REWARDS[:, 0] + LOGGED * REWARDS[:, 1]))
 
 
-def planted(rng: np.random.Generator, users: int, spread: float) -> Planted:
+def planted(rng: np.random.Generator, users: int, spread: float, sizes: Sequence[int] | None = None) -> Planted:
     """Users differ in how many decisions they have and, by `spread`, in what is good for them."""
-    user = np.repeat(np.arange(users), rng.integers(10, 41, users))
+    user = np.repeat(np.arange(users), rng.integers(10, 41, users) if sizes is None else sizes)
     context = rng.integers(0, 2, len(user))
     action = (rng.random(len(user)) < LOGGED[context]).astype(np.int64)
     taste = spread * rng.standard_normal((users, 3))  # for the actions, and for everything
@@ -85,6 +85,15 @@ def test_intervals_by_user_hold_the_truth_and_those_by_row_only_where_users_are_
     assert ((by_user.mean(axis=0) > 0.91) & (by_user.mean(axis=0) < 0.985)).all(), by_user.mean(axis=0)
     assert ((paired.mean(axis=0) > 0.91) & (paired.mean(axis=0) < 0.985)).all(), paired.mean(axis=0)
     assert ((by_row.mean(axis=0) > rows[0]) & (by_row.mean(axis=0) < rows[1])).all(), by_row.mean(axis=0)
+
+
+@pytest.mark.parametrize("sizes", [[300] + [31] * 29, [900] + [31] * 29, [450] * 3 + [31] * 29, [60] * 5])
+def test_intervals_hold_the_truth_where_few_users_have_most_of_the_log(sizes: list[int]) -> None:
+    held = np.zeros((300, 2), np.bool_)
+    for i in range(300):
+        made = answered(planted(np.random.default_rng(i), len(sizes), 0.2, sizes), ("ips", "snips"))
+        held[i] = [not value.interval[0] > TRUTH and not value.interval[1] < TRUTH for value in made.values[1:]]
+    assert ((held.mean(axis=0) > 0.86) & (held.mean(axis=0) < 0.995)).all(), held.mean(axis=0)
 
 
 def test_rewards_that_are_missing_by_a_known_chance_cost_precision_and_no_truth() -> None:
@@ -160,7 +169,7 @@ def test_without_users_each_row_is_one() -> None:
     log = planted(np.random.default_rng(1), 50, 0.2)
     alone = Planted(np.arange(len(log.user)), log.propensity, log.reward, log.probability, log.predicted, log.expected)
     for one, other in zip(answered(log, by_user=False).values, answered(alone).values, strict=True):
-        assert one.interval == pytest.approx(other.interval, abs=1e-10)
+        assert one.interval == pytest.approx(other.interval, rel=1e-3)  # of weights of a row that is a user
         assert one.interval == one.row_interval
     assert answered(log, by_user=False).users is None
     assert answered(log).users == 50
