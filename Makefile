@@ -27,7 +27,7 @@ test: lint types layers ## all that CI runs: ruff, format, mypy, import-linter, 
 FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/runfolder tests/skillbook \
   tests/analysis/statistics tests/analysis/counts tests/analysis/summary/test_regret.py \
   tests/analysis/comparison/test_claims.py tests/analysis/comparison/test_flips.py tests/analysis/lift/test_removal.py \
-  tests/analysis/labels/test_rater_labels.py tests/analysis/gate/test_against.py tests/analysis/gate/test_baseline.py tests/analysis/report/test_chart.py \
+  tests/analysis/labels/test_rater_labels.py tests/analysis/policy_value tests/analysis/gate/test_against.py tests/analysis/gate/test_baseline.py tests/analysis/report/test_chart.py \
   tests/analysis/report/test_verdict.py tests/app/test_composed_arms.py tests/app/test_compose.py tests/app/test_help.py \
   tests/app/test_parameters.py tests/assistant/pipeline/test_sample.py tests/assistant/pipeline/test_signals.py \
   tests/assistant/pipeline/test_skillbook_table.py tests/curator tests/embedder/test_hashing.py \

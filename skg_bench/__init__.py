@@ -6,6 +6,7 @@
 >>> skg_bench.compare(run, reference="never")
 >>> skg_bench.plot(run, "hit_rate")
 >>> skg_bench.evaluate(MyAssistant)
+>>> skg_bench.estimate("clicks.csv", {"random": "1/34"})
 >>> skg_bench.gate("runs/gate", "data/gate/baseline.json").state
 >>> skg_bench.open_store(path="skillbooks.db").prompt("anna")
 """
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from skg_bench.app.api import compare as compare
     from skg_bench.app.api import plot as plot
     from skg_bench.app.api import run as run
+    from skg_bench.app.estimating import estimate as estimate
     from skg_bench.app.evaluating import Evaluation as Evaluation
     from skg_bench.app.evaluating import evaluate as evaluate
     from skg_bench.app.gate import gate as gate
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
     from skg_bench.runfolder.run import Run as Run
 
 __version__ = VERSION
-__all__ = ["Comparison", "Evaluation", "Run", "UsageError", "compare", "evaluate", "gate", "open_store", "plot", "run"]
+__all__ = [
+    "Comparison", "Evaluation", "Run", "UsageError", "compare", "estimate", "evaluate", "gate", "open_store", "plot",
+    "run",
+]  # fmt: skip
 
 _HOMES = {
     "Comparison": "skg_bench.analysis.comparison.compare",
@@ -41,6 +46,7 @@ _HOMES = {
     "Run": "skg_bench.runfolder.run",
     "UsageError": "skg_bench.core.errors",
     "compare": "skg_bench.app.api",
+    "estimate": "skg_bench.app.estimating",
     "evaluate": "skg_bench.app.evaluating",
     "gate": "skg_bench.app.gate",
     "open_store": "skg_bench.app.stored",

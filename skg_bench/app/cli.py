@@ -8,6 +8,7 @@ import typer
 
 from skg_bench.app import examples, interrupts, memory_limit
 from skg_bench.app.data_arguments import data
+from skg_bench.app.estimate_arguments import estimate_command
 from skg_bench.app.forget_arguments import forget_command
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.app.probe_arguments import probe_command
@@ -77,6 +78,8 @@ def run(
 
         command(overrides or [], multirun=multirun, dry_run=dry_run)
 
+
+app.command("estimate", epilog=examples.epilog("estimate"))(estimate_command)
 
 app.command("probe", epilog=examples.epilog("probe"))(probe_command)
 

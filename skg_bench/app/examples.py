@@ -23,6 +23,11 @@ EXAMPLES = {
         f"skg-bench compare {RUN} --margin utility=0.01 --flips 3",
         "skg-bench compare runs/one runs/two --metric all --figure grid.svg",
     ),
+    "estimate": (
+        "skg-bench estimate clicks.csv --policy random=1/34 --reward click",
+        "skg-bench estimate log.parquet --policy a=p_a --policy b=p_b --against a",
+        "skg-bench estimate runs/one --reward rated --target 'a=[policy=never]'",
+    ),
     "gate": (
         "skg-bench gate --baseline baseline.json runs/gate",
         "skg-bench gate --baseline baseline.json --update runs/gate",

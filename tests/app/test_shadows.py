@@ -24,6 +24,7 @@ COMMANDS = (
     "report one two",
     "compare two",
     "gate --baseline missing.json two",
+    "estimate missing.csv --policy a=1",
     "probe assistant=python assistant.target=json.JSONDecoder",
     "list",
     "init log fresh",

@@ -161,6 +161,7 @@ DENSER: Mapping[tuple[str, str], Overrides] = {  # what makes a component do som
     ("curator", "budget"): ("curator.capacity=2",),
     ("curator", "facts_clinc150"): ("curator.corpus=null",),  # that of the run
     ("policy", "exp4"): ("policy.rate=1",),
+    ("policy", "interleave"): ("policy.first.threshold=0.3",),
     ("policy", "matched_random"): ("policy.rate=0.3",),
     ("policy", "vcache"): ("policy.delta=0.3", "policy.least=1"),
     ("policy", "llm_chooser"): ("curator=reflecting", "serving=prompted"),  # skills say something

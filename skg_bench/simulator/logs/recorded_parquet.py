@@ -17,7 +17,7 @@ from skg_bench.simulator.logs.recorded_size import KEY, PLAIN
 
 UNREADABLE = object()  # stands for a cell of a type that no text, number or time is
 _UNPACKED = 2**28  # bytes that a file may unpack to, however small it is
-_RATIO = 100  # above that: so many bytes for each byte of the file; texts reach 5 to 20
+LARGEST_RATIO = 100  # above that: so many bytes for each byte of the file; texts reach 5 to 20
 
 
 def parquet_rows(
@@ -31,7 +31,7 @@ def parquet_rows(
     try:
         with parquet_of(path) as file:
             columns = wanted(file.schema_arrow.names)
-            leaves = _leaves(path, file.metadata, columns, most or 0)
+            leaves = text_leaves(path, file.metadata, columns, most or 0)
         with parquet_of(path, read_dictionary=leaves, page_checksum_verification=True) as file:
             for batch in file.iter_batches(columns=columns):
                 cells = {name: _values(batch[name]) for name in columns}
@@ -41,7 +41,7 @@ def parquet_rows(
         raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
 
 
-def _leaves(path: Path, metadata: Any, columns: Sequence[str], allowed: int) -> list[str]:
+def text_leaves(path: Path, metadata: Any, columns: Sequence[str], allowed: int) -> list[str]:
     """The texts among the columns, those within lists and records too.
 
     Raises UsageError where the columns unpack to too much.
@@ -56,10 +56,10 @@ def _leaves(path: Path, metadata: Any, columns: Sequence[str], allowed: int) -> 
                 unpacked += column.total_uncompressed_size
                 values[name] = values.get(name, 0) + column.num_values
                 texts |= {name} if column.physical_type == "BYTE_ARRAY" else set()
-    if unpacked > max(_UNPACKED, _RATIO * size):
+    if unpacked > max(_UNPACKED, LARGEST_RATIO * size):
         raise UsageError(
-            f"{path} has {size:,} bytes and unpacks to {unpacked:,}; at most {_RATIO} times its size is read: write it "
-            "again without what is repeated in it"
+            f"{path} has {size:,} bytes and unpacks to {unpacked:,}; at most {LARGEST_RATIO} times its size is read: "
+            "write it again without what is repeated in it"
         )
     if (most := max(values.values(), default=0)) > max(PLAIN, size, allowed):
         raise UsageError(

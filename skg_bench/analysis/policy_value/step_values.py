@@ -1,0 +1,249 @@
+"""Values of policies from sums over a log, with intervals by user, and differences of policies on the same log.
+
+Every estimator is a function of sums over the log: V/n + C/n, or V/n + C/W where it is self-normalised. Its variance is
+that of the linearised sum over users, sum_u g_u (a . s_u)^2 (the delta method; Cochran 1977, section 6.3), with
+Student's t. For G users with equal shares of the log g is G / (G - 1), with G - 1 degrees of freedom; where few users
+have most of it, g is larger, and degrees are fewer. A difference of two policies is that of their linearised sums, user
+by user.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, log, nan, sqrt
+from typing import Literal
+
+import numpy as np
+
+from skg_bench.analysis.policy_value.decision_sums import RowMoments, SummedDecisions, UserSums
+from skg_bench.analysis.policy_value.estimators import ESTIMATORS, TUNING_GRID, PolicyEstimator
+from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
+
+LOG = "log"
+"""Name of the policy that made the log."""
+LEAST_ROWS = 100.0  # effective ones
+LARGEST_SHARE = 0.05  # of the weight, of one row
+MOST_ERRORS = 3.0  # of the mean weight from 1
+_ROUNDING = 1e-6  # of the rewards' range: a smaller difference is one of rounded propensities
+_SLOPE_DELTA, _MSE_DELTA = 0.1, 0.05  # those of Open Bandit Pipeline
+StepVerdict = Literal["higher", "lower", "open", "reference", "withheld", "biased"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearEstimate:
+    """An estimate and the weights of the sum that it is by first order."""
+
+    value: float
+    weights: F64  # [c]
+    over: tuple[int, ...]  # columns that it is divided by
+
+    def minus(self, other: "LinearEstimate") -> "LinearEstimate":
+        """The difference of two on the same log."""
+        return LinearEstimate(self.value - other.value, self.weights - other.weights, (*self.over, *other.over))
+
+    def spread(self, sums: RowMoments | UserSums) -> tuple[float, float]:
+        """Standard error and degrees of freedom; NaN of fewer than two groups."""
+        return sums.spread(self.weights, self.over)
+
+    def interval(self, sums: RowMoments | UserSums) -> tuple[float, float]:
+        """The 95 % interval."""
+        error, df = self.spread(sums)
+        half = t_quantile(1 - ALPHA / 2, df) * error
+        return self.value - half, self.value + half
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyWeights:
+    """Weights of a policy on a log, and whether they carry a verdict."""
+
+    policy: str
+    mean: float
+    error: float  # of the mean, by user
+    effective: float  # (sum of w)^2 / (sum of w^2)
+    largest: float
+    share: float  # of all weight, of the row with the largest
+    bounds: tuple[float, float] | None  # of the value; None: no reward is missing without a known chance
+    withheld: str  # reason, and what to log instead; "": none
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyValue:
+    """Estimated value of a policy, and its difference to the reference on the same log; NaN: withheld."""
+
+    policy: str
+    estimand: Literal["step"]
+    estimator: str
+    value: float
+    interval: tuple[float, float]  # 95 %, other users
+    row_interval: tuple[float, float] | None  # as if rows were independent; None: not asked for
+    difference: float
+    difference_interval: tuple[float, float]
+    verdict: StepVerdict  # on the difference
+
+
+@dataclass(frozen=True)
+class PolicyEstimates:
+    """Answers of a log: a row for each policy and estimator, and the weights of each policy."""
+
+    reference: str
+    rows: int
+    users: int | None  # None: the log names none
+    missing: int  # rewards
+    values: tuple[PolicyValue, ...]
+    weights: tuple[PolicyWeights, ...]
+
+
+def step_values(
+    sums: SummedDecisions, policies: Mapping[str, Sequence[PolicyEstimator]], *, reference: str, users: bool
+) -> PolicyEstimates:
+    """Values of policies, which are in the order of the sums, by their estimators. `users`: does the log name them?
+
+    Raises UsageError for a log of one user, and rewards that are all the same.
+    """
+    _check(sums, users=users)
+    number = {name: i for i, name in enumerate(policies)}
+    weights = {name: _policy_weights(sums, i, name) for name, i in number.items()}
+    values = []
+    for name, estimators in policies.items():
+        for estimator in estimators:
+            against = estimator if estimator in policies[reference] else estimator.without_model
+            first = _estimate(sums, number[name], estimator)
+            gap = first.minus(_estimate(sums, number[reference], against))
+            withheld = bool(weights[name].withheld or weights[reference].withheld)
+            low, high = gap.interval(sums.by_user)
+            least = _ROUNDING * (sums.highest - sums.lowest)
+            verdict: StepVerdict = "higher" if low > least else "lower" if high < -least else "open"
+            if name == reference:
+                verdict = "reference"
+            elif withheld or estimator.biased:
+                verdict = "withheld" if withheld else "biased"
+            value = PolicyValue(
+                name, "step", estimator.title, first.value, first.interval(sums.by_user),
+                None if sums.by_row is None else first.interval(sums.by_row), gap.value, (low, high), verdict,
+            )  # fmt: skip
+            values.append(_without_intervals(value, weights[name], withheld=withheld))
+    n_users = sums.by_user.groups if users else None
+    return PolicyEstimates(reference, sums.rows, n_users, sums.missing, tuple(values), tuple(weights.values()))
+
+
+def _without_intervals(value: PolicyValue, weights: PolicyWeights, *, withheld: bool) -> PolicyValue:
+    """A value without what is withheld."""
+    none = (nan, nan)
+    if weights.withheld:
+        value = replace(value, interval=none, row_interval=value.row_interval and none)
+    if weights.bounds is not None:
+        value = replace(value, value=nan)
+    return replace(value, difference=nan, difference_interval=none) if withheld else value
+
+
+def _check(sums: SummedDecisions, *, users: bool) -> None:
+    if users and sums.by_user.groups < 2:
+        raise UsageError("the log has one user; an interval for other users needs two at least: take more of the log")
+    if not sums.lowest < sums.highest:
+        known = "no reward is there" if sums.missing == sums.rows else f"every reward is {sums.lowest:g}"
+        raise UsageError(f"{known}: nothing tells one decision from another; map a column of rewards that differ")
+
+
+def linear_estimate(sums: SummedDecisions, policy: int, estimator: PolicyEstimator) -> LinearEstimate:
+    """An estimate for the policy with this number, without tuning; NaN where it needs weight and there is none."""
+    totals, n, at = sums.by_user.totals, float(sums.rows), sums.places[policy]
+    column, over = sums.column(policy, estimator.term), at if estimator.normalised else 0
+    weights, by = np.zeros(len(totals)), float(totals[over])
+    divided = (over if by else 0,)
+    ratio = float(totals[column]) / by if by else nan
+    if by:
+        weights[column] += 1.0 / by
+        weights[over] -= ratio / by
+    if not estimator.model:
+        return LinearEstimate(ratio, weights, divided)
+    expected = float(totals[at + 1]) / n
+    weights[at + 1] += 1.0 / n
+    weights[0] -= expected / n
+    return LinearEstimate(expected + ratio, weights, divided)
+
+
+def _estimate(sums: SummedDecisions, policy: int, estimator: PolicyEstimator) -> LinearEstimate:
+    if not estimator.tuning:
+        return linear_estimate(sums, policy, estimator)
+    candidates = [linear_estimate(sums, policy, estimator.at(size)) for size in TUNING_GRID]
+    return _slope(sums, candidates) if estimator.tuning == "slope" else _mse(sums, policy, candidates)
+
+
+def _slope(sums: SummedDecisions, candidates: Sequence[LinearEstimate]) -> LinearEstimate:
+    """The last estimate, from wide to narrow, that agrees with all wider ones (Su et al. 2020, SLOPE; the constant is
+    that of Tucker and Lee 2021).
+    """
+    spreads = [each.spread(sums.by_user) for each in candidates]
+    wide = [t_quantile(1 - _SLOPE_DELTA, df) * error for error, df in spreads]
+    accepted = list[int]()
+    for i in sorted(range(len(candidates)), key=lambda i: -wide[i]):
+        gaps = (abs(candidates[i].value - candidates[j].value) - (sqrt(6) - 1) * wide[j] for j in accepted)
+        if max(gaps, default=-inf) > wide[i]:
+            break
+        accepted.append(i)
+    return candidates[accepted[-1]]
+
+
+def _mse(sums: SummedDecisions, policy: int, candidates: Sequence[LinearEstimate]) -> LinearEstimate:
+    """The estimate with the least sum of its variance and of a bound of its squared bias (Su et al. 2020)."""
+    n, groups, figures, whole = sums.rows, sums.by_user.groups, sums.weights[policy], candidates[-1]
+    chance = log(2 / _MSE_DELTA)
+    slack = sqrt(2 * figures.squares / n * chance / n) + 2 * figures.largest * chance / (3 * n)
+    variances = [each.spread(sums.by_user)[0] ** 2 * (groups - 1) / groups for each in candidates]
+    biases = [abs(whole.value - each.value) + slack for each in candidates]
+    return candidates[int(np.argmin(np.array(variances) + np.square(biases)))]
+
+
+def _policy_weights(sums: SummedDecisions, policy: int, name: str) -> PolicyWeights:
+    figures, n, at = sums.weights[policy], sums.rows, sums.places[policy]
+    total, coefficients = float(sums.by_user.totals[at]), np.zeros(len(sums.by_user.totals))
+    coefficients[at], coefficients[0] = 1.0 / n, -total / n**2
+    error, _ = sums.by_user.spread(coefficients, (0,))
+    weights = PolicyWeights(
+        name, total / n, error, total**2 / figures.squares if total else 0.0,
+        figures.largest, figures.largest / total if total else 0.0, _bounds(sums, policy), "",
+    )  # fmt: skip
+    return replace(weights, withheld=_reason(sums, weights))
+
+
+def _bounds(sums: SummedDecisions, policy: int) -> tuple[float, float] | None:
+    """Ends of the value if missing rewards lie among the others; None where none is missing without a known chance."""
+    unknown = sums.weights[policy].unknown
+    if not unknown:
+        return None
+    known = float(sums.by_user.totals[sums.column(policy, ESTIMATORS["ips"].term)])
+    return (known + sums.lowest * unknown) / sums.rows, (known + sums.highest * unknown) / sums.rows
+
+
+def _reason(sums: SummedDecisions, weights: PolicyWeights) -> str:
+    """Reason to withhold verdicts on a policy, and what to log instead; none: nothing."""
+    if weights.bounds is not None:
+        low, high = weights.bounds
+        return (
+            f"{sums.missing:,} of {sums.rows:,} rewards are missing, and nothing says by what chance; if they lie "
+            f"among the others, the value lies between {low:.5g} and {high:.5g}. Have rewards of a random part judged, "
+            "and log the chance as reward_propensity"
+        )
+    if not weights.mean:
+        return (
+            "it never does what the log did; log decisions of which it takes some, such as those of policy=interleave"
+        )
+    if abs(weights.mean - 1.0) > max(MOST_ERRORS * weights.error, _ROUNDING):
+        less = "it does what the log never did, or propensities are too large. Log with a chance of what it would do"
+        more = "propensities are too small, or its probabilities are no distribution. Log the chance at the decision"
+        return (
+            f"its mean weight, {weights.mean:.4g}, is more than {MOST_ERRORS:g} standard errors ({weights.error:.3g}) "
+            f"from 1: {less if weights.mean < 1 else more}"
+        )
+    if weights.effective < LEAST_ROWS:
+        return (
+            f"the log is worth {weights.effective:.0f} rows of it, and {LEAST_ROWS:g} are needed; log more, or more of "
+            "what it would do"
+        )
+    if weights.share >= LARGEST_SHARE:
+        return (
+            f"one row has {100 * weights.share:.1f} % of its weight, {weights.largest:.4g}; below "
+            f"{100 * LARGEST_SHARE:g} % is needed: log more, or with a larger chance of what is rare"
+        )
+    return ""

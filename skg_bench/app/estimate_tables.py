@@ -1,0 +1,124 @@
+"""`skg-bench estimate`: what is asked on the command line, and the answers as tables."""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from pathlib import Path
+
+import yaml
+
+from skg_bench.analysis.policy_value.step_values import PolicyEstimates, PolicyValue, PolicyWeights
+from skg_bench.app.estimating import estimate
+from skg_bench.app.overrides import parse
+from skg_bench.app.progress import console
+from skg_bench.app.table_blocks import show_table
+from skg_bench.core.errors import UsageError
+
+_STEP = (
+    "step: other decisions in the states that the log reached. What a policy would have learned from its own, and "
+    "which states it would have come to, is no part of it: it is not the value of an arm that learns"
+)
+_INTERVALS = "intervals: 95 %, for other users ({how}); each verdict stands for itself, uncorrected for their number"
+
+
+def show_estimates(
+    log: Path,
+    policies: Sequence[str],
+    *,
+    targets: Sequence[str],
+    columns: str | None,
+    reward: str | None,
+    arm: str | None,
+    against: str,
+    estimators: Sequence[str],
+    by_row: bool,
+) -> None:
+    """Print values of policies, their differences, and whether the log carries a verdict.
+
+    Raises UsageError for bad input.
+    """
+    mapped = {**_mapping(columns), **({} if reward is None else {"reward": reward})}
+    estimates = estimate(
+        log, dict(_named(text, "--policy", "NAME=1/34 or NAME=COLUMN") for text in policies), targets=_targets(targets),
+        columns=mapped, against=against, estimators=estimators, arm=arm, by_row=by_row,
+    )  # fmt: skip
+    _show(log, estimates, by_row=by_row)
+
+
+def _named(text: str, option: str, form: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise UsageError(f"{option} {text}: write {option} {form}")
+    return name, value
+
+
+def _mapping(text: str | None) -> dict[str, str]:
+    try:
+        value = yaml.safe_load(text or "{}")
+    except yaml.YAMLError:
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(part, str) for pair in value.items() for part in pair):
+        raise UsageError(f"--columns {text}: write --columns '{{reward: COLUMN, propensity: COLUMN}}'")
+    return value
+
+
+def _targets(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    targets = {}
+    for text in texts:
+        form = "'NAME=[policy.threshold=0.6]'"
+        name, value = _named(text, "--target", form)
+        (override,) = parse([f"arms.{name}={value}"], "--target ")
+        if not isinstance(override.value, list) or not all(isinstance(each, str) for each in override.value):
+            raise UsageError(f"--target {text}: write --target {form}")
+        targets[name] = override.value
+    return targets
+
+
+def _show(log: Path, estimates: PolicyEstimates, *, by_row: bool) -> None:
+    screen = console()
+    users = (
+        "rows are taken for independent, as no user is named"
+        if estimates.users is None
+        else (f"{estimates.users:,} users")
+    )
+    missing = f", {estimates.missing:,} rewards missing" if estimates.missing else ""
+    screen.print(f"{log}: {estimates.rows:,} decisions, {users}{missing}", soft_wrap=True)
+    headings = ["policy", "estimand", "estimator", "value", *(["if rows were independent"] if by_row else []),
+                f"difference to {estimates.reference}", "verdict"]  # fmt: skip
+    show_table(screen, headings, [_cells(value, by_row=by_row) for value in estimates.values])
+    screen.print()
+    headings = ["policy", "mean weight", "effective rows", "largest weight", "of all weight"]
+    show_table(screen, headings, [_weight_cells(weights) for weights in estimates.weights])
+    for weights in estimates.weights:
+        if weights.withheld:
+            screen.print(f"* {weights.policy} is withheld: {weights.withheld}", soft_wrap=True)
+    if any(value.verdict == "biased" for value in estimates.values):
+        screen.print("* biased: shrunk weights, or a model alone, get no verdict", soft_wrap=True)
+    screen.print(_STEP, soft_wrap=True)
+    how = "rows, Student's t" if estimates.users is None else "clustered by user, Student's t"
+    screen.print(_INTERVALS.format(how=how), soft_wrap=True)
+
+
+def _cells(value: PolicyValue, *, by_row: bool) -> list[str]:
+    rows = [_interval(value.row_interval, "")] if by_row and value.row_interval is not None else []
+    difference = _with(value.difference, value.difference_interval, "+")
+    if value.verdict == "reference":
+        difference = "-"
+    return [value.policy, value.estimand, value.estimator, _with(value.value, value.interval, ""), *rows, difference,
+            value.verdict]  # fmt: skip
+
+
+def _with(value: float, ends: tuple[float, float], sign: str) -> str:
+    if isnan(value):
+        return "-"
+    return f"{value:{sign}.5g}" if isnan(ends[0]) else f"{value:{sign}.5g} ({_interval(ends, sign)})"
+
+
+def _interval(ends: tuple[float, float], sign: str) -> str:
+    return "-" if isnan(ends[0]) else f"{ends[0]:{sign}.5g} to {ends[1]:{sign}.5g}"
+
+
+def _weight_cells(weights: PolicyWeights) -> list[str]:
+    return [
+        weights.policy, f"{weights.mean:.4g} +- {weights.error:.2g}", f"{weights.effective:,.1f}",
+        f"{weights.largest:.4g}", f"{100 * weights.share:.2f} %",
+    ]  # fmt: skip

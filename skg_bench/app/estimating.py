@@ -1,0 +1,210 @@
+"""`skg-bench estimate` and `skg_bench.estimate`: values of policies that were not run, from a log."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from skg_bench.analysis.policy_value.decision_sums import (
+    DecisionSums,
+    LoggedDecisions,
+    PolicyChoices,
+    SummedDecisions,
+    needed_terms,
+)
+from skg_bench.analysis.policy_value.estimators import ESTIMATORS, PolicyEstimator, chosen_estimators
+from skg_bench.analysis.policy_value.step_values import LOG, PolicyEstimates, step_values
+from skg_bench.app.logged_choices import run_decisions
+from skg_bench.core.errors import UsageError, nearest
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.logs.decision_table import (
+    CandidateLists,
+    DecisionTable,
+    TableBlock,
+    UserNumbers,
+    decision_table,
+    is_list,
+)
+
+DECISION_FIELDS = {
+    "user": "who was served, for intervals by user",
+    "action": "what was done, where policies are lists over candidates",
+    "propensity": "the log's probability of it, above 0, at most 1",
+    "reward": "a number, or true and false",
+    "reward_propensity": "chance that the reward of this row is known, where rewards are missing",
+    "candidates": "list of all that could have been done",
+    "predicted": "list of a model's rewards of the candidates",
+}
+"""Columns that a log may have, and what each says."""
+NEEDED_FIELDS = ("propensity", "reward")
+FieldColumns = Mapping[str, str]  # by field
+
+
+def estimate(
+    source: "Run | str | Path",
+    policies: Mapping[str, str | float] | None = None,
+    *,
+    targets: Mapping[str, Sequence[str]] | None = None,
+    columns: FieldColumns | None = None,
+    against: str = LOG,
+    estimators: Sequence[str] = (),
+    arm: str | None = None,
+    by_row: bool = False,
+) -> PolicyEstimates:
+    """Values of policies in the states that a log reached (estimand `step`), with intervals for other users.
+
+    `source`: a table, or a run folder and its `arm`. `policies`: of each its probability of what the log did: a number,
+    or a column, which may hold lists over candidates. `targets`: of a run, the arm with these overrides of its policy.
+    `columns`: by field of DECISION_FIELDS; default: the field's own name. `against`: the policy to compare with, or the
+    log. `by_row`: intervals as if rows were independent, too.
+
+    >>> estimate("clicks.csv", {"random": "1/34"}, columns={"reward": "click"})
+
+    Raises UsageError for bad input, with the row and what to do.
+    """
+    table, columns = _opened(source, targets or {}, arm, columns or {})
+    named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
+    blocks = table.blocks(list(dict.fromkeys([*columns.values(), *(p for p in named.values() if isinstance(p, str))])))
+    first = next(blocks, None)
+    if first is None or not len(first):
+        raise UsageError(f"{table.path} has no rows; give a row for each decision")
+    lists = {name for name, policy in named.items() if isinstance(policy, str) and is_list(first.cells[policy])}
+    _check_lists(columns, lists)
+    chosen = chosen_estimators(estimators, model=bool(lists) and "predicted" in columns)
+    model = lists if "predicted" in columns else set[str]()
+    wanted: dict[str, list[PolicyEstimator]] = {LOG: [ESTIMATORS["ips"]]}
+    wanted |= {name: [each for each in chosen if name in model or not each.model] for name in named}
+    sums = _summed(chain([first], blocks), columns, named, wanted, lists=lists, by_row=by_row)
+    return step_values(sums, wanted, reference=against, users="user" in columns)
+
+
+# ---------------------------------------------------------------------------------------------------- what is given
+
+
+def _opened(
+    source: "Run | str | Path", targets: Mapping[str, Sequence[str]], arm: str | None, given: FieldColumns
+) -> tuple[DecisionTable, FieldColumns]:
+    if isinstance(source, Run) or Path(source).is_dir():
+        table = run_decisions(source if isinstance(source, Run) else Run(source), arm, targets)
+    elif targets or arm is not None:
+        raise UsageError(f"{source} is a table: --arm and --target go with a run folder; give --policy NAME=COLUMN")
+    else:
+        table = decision_table(Path(source))
+    for name in given:
+        if name not in DECISION_FIELDS:
+            known = ", ".join(f"{field} ({meaning})" for field, meaning in DECISION_FIELDS.items())
+            raise UsageError(f"--columns: {name} is no field; {nearest(name, DECISION_FIELDS)}; they are {known}")
+    columns = {field: field for field in DECISION_FIELDS if field in table.names} | dict(given)
+    for field, column in columns.items():
+        if column not in table.names:
+            raise UsageError(f"{table.path} has no column {column!r} for {field}; {nearest(column, table.names)}")
+    for field in NEEDED_FIELDS:
+        if field not in columns:
+            raise UsageError(
+                f"{table.path} has no column {field!r} ({DECISION_FIELDS[field]}); name it: --columns '{{{field}: "
+                f"COLUMN}}'. It has {', '.join(table.names)}"
+            )
+    return table, columns
+
+
+def _policies(table: DecisionTable, given: Mapping[str, str | float], against: str) -> dict[str, str | float]:
+    """A column or a probability for each."""
+    if not given:
+        raise UsageError("no policy is given; ask for one: --policy NAME=1/34, or --policy NAME=COLUMN")
+    named = {name: _policy(table, name, text) for name, text in given.items()}
+    if against not in (LOG, *named):
+        raise UsageError(f"--against {against}: {nearest(against, [LOG, *named])}")
+    return named
+
+
+def _policy(table: DecisionTable, name: str, text: str | float) -> str | float:
+    if name == LOG:
+        raise UsageError(f"--policy {name}={text}: {LOG} is the name of what made the log; take another one")
+    if text in table.names:
+        return str(text)
+    try:
+        share = float(Fraction(str(text)))
+    except (ValueError, ZeroDivisionError) as error:
+        raise UsageError(
+            f"--policy {name}={text}: neither a probability, such as 1/34, nor a column of {table.path}; "
+            f"{nearest(str(text), table.names)}"
+        ) from error
+    if not 0 < share <= 1:
+        raise UsageError(f"--policy {name}={text}: a probability is above 0 and at most 1")
+    return share
+
+
+def _check_lists(columns: FieldColumns, lists: set[str]) -> None:
+    for field in ("candidates", "action") if lists else ():
+        if field not in columns:
+            raise UsageError(
+                f"policy {min(lists)} is a column of lists, which needs a column {field!r} ({DECISION_FIELDS[field]}); "
+                f"name it: --columns '{{{field}: COLUMN}}'"
+            )
+    if "predicted" in columns and not lists:
+        raise UsageError(
+            f"column {columns['predicted']!r} has a model's rewards, and no policy says what it would do instead; give "
+            "a policy as a column of lists over the candidates"
+        )
+
+
+# ------------------------------------------------------------------------------------------------------ one pass
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Rows of a block as the sums take them."""
+
+    columns: FieldColumns
+    policies: Mapping[str, str | float]
+    lists: set[str]
+    users: UserNumbers
+
+    def log(self, block: TableBlock, lists: CandidateLists | None) -> LoggedDecisions:
+        names = self.columns
+        propensity = block.chances(names["propensity"], f"{DECISION_FIELDS['propensity']} is needed")
+        reward = block.numbers(
+            names["reward"], f"{DECISION_FIELDS['reward']} is needed, or nothing where it is missing"
+        )
+        chance = predicted = user = None
+        if "reward_propensity" in names:
+            chance = block.chances(names["reward_propensity"], "a chance above 0, at most 1, is needed in every row")
+        if "predicted" in names and lists is not None:
+            predicted = lists.values(names["predicted"], "a finite number for each candidate is needed")[lists.place]
+        if "user" in names:
+            user = self.users.of_block(block, names["user"])
+        return LoggedDecisions(propensity, reward, chance, user, predicted)
+
+    def choices(self, block: TableBlock, lists: CandidateLists | None) -> Iterator[PolicyChoices]:
+        for name, policy in self.policies.items():
+            if not isinstance(policy, str):
+                yield PolicyChoices(np.full(len(block), policy))
+            elif name not in self.lists or lists is None:
+                yield PolicyChoices(block.chances(policy, f"policy {name}: 0 to 1 is needed", zero=True))
+            else:
+                share, expected = lists.shares(policy), None
+                if "predicted" in self.columns:
+                    predicted = lists.values(self.columns["predicted"], "")
+                    expected = np.add.reduceat(share * predicted, lists.starts) / np.add.reduceat(share, lists.starts)
+                yield PolicyChoices(share[lists.place], expected)
+
+
+def _summed(
+    blocks: Iterator[TableBlock],
+    columns: FieldColumns,
+    policies: Mapping[str, str | float],
+    wanted: Mapping[str, Sequence[PolicyEstimator]],
+    *,
+    lists: set[str],
+    by_row: bool,
+) -> SummedDecisions:
+    reader = _Reader(columns, policies, lists, UserNumbers())
+    sums = DecisionSums([needed_terms(estimators) for estimators in wanted.values()], rows=by_row)
+    for block in blocks:
+        candidates = block.candidates(columns["candidates"], columns["action"]) if lists else None
+        log = reader.log(block, candidates)
+        sums.add(log, [PolicyChoices(log.propensity), *reader.choices(block, candidates)])
+    return sums.total()

@@ -1,0 +1,49 @@
+"""The experiment on asked logs: its truths are those of its draws, and it says where intervals miss them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments.ask_a_log.analysis import (
+    ASKED,
+    LOGGED,
+    NAMES,
+    WORLDS,
+    Coverage,
+    LogWorld,
+    analyse,
+    answers,
+    coverages,
+    value,
+)
+from skg_bench.study.replications import generator
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+def test_logs_are_worth_what_their_world_says(world: LogWorld) -> None:
+    made = [answers(world, generator(5, i)).values for i in range(300)]
+    for number, truth in ((0, value(LOGGED)), (2, value(ASKED))):
+        drawn = np.array([values[number].value for values in made])
+        assert abs(drawn.mean() - truth) < 4 * drawn.std() / np.sqrt(len(drawn))
+
+
+def test_intervals_by_user_are_as_due_and_by_row_fail_where_users_differ() -> None:
+    by_user, by_row, difference = coverages(WORLDS[1], 150, 3)
+    assert by_user.due
+    assert difference.due
+    assert max(by_row.shares) < 0.86
+    assert not replace(by_row, measured="by user").due
+    assert len(by_user.shares) == len(NAMES)
+
+
+def test_too_many_and_too_few_are_not_as_due() -> None:
+    assert Coverage(WORLDS[0], "by user", 1000, 0, (0.95, 0.93, 0.97, 0.95)).due
+    assert not Coverage(WORLDS[0], "by user", 1000, 0, (0.95, 0.90, 0.95, 0.95)).due
+    assert not Coverage(WORLDS[0], "difference", 1000, 0, (0.95, 0.95, 0.995, 0.95)).due
+
+
+def test_its_page_has_a_row_for_each_world_and_interval() -> None:
+    report = analyse(logs=20, seed=1)
+    assert report.page.count("| by user |") == len(WORLDS)
+    assert report.page.startswith("# Asking a log")
