@@ -15,7 +15,7 @@ from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Folder
 from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
-from skg_bench.simulator.gym.stream import Reuse
+from skg_bench.simulator.gym.twins import Reuse
 
 COMMAND = "skg-bench experiment twins --write reports"
 REFERENCE = "never"

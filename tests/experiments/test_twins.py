@@ -7,7 +7,7 @@ import pytest
 
 from experiments.twins.analysis import GAINS, HEAD, Twins, played
 from skg_bench.runfolder.run import Run
-from skg_bench.simulator.gym.stream import Reuse
+from skg_bench.simulator.gym.twins import Reuse
 
 pytest.importorskip("reasoning_gym", reason="the extra gym is not installed")
 

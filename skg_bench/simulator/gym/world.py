@@ -13,7 +13,7 @@ from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, feedback_rows
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.core.reach import NO_REACH, Reaches
 from skg_bench.core.text import plain_signs
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import (
@@ -34,7 +34,7 @@ from skg_bench.core.world import (
 )
 from skg_bench.simulator.gym.entries import GymEntry, gym_entries, solved
 from skg_bench.simulator.gym.outcome import GYM_TASKS, GymOutcome
-from skg_bench.simulator.gym.stream import TASK_WORDINGS, Reuse, Twin, stream, task_texts
+from skg_bench.simulator.gym.twins import TASK_WORDINGS, Reuse, Twin, task_texts, twin_events
 
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
 
@@ -60,7 +60,7 @@ class Gym:
     accepts: float
     stream: Stream = field(default="exogenous", init=False)
     domain: Domain = field(default=GYM_TASKS, init=False)
-    reaches: ClassVar[Reaches] = REACHES_NOTHING
+    reaches: ClassVar[Reaches] = {"families": NO_REACH}
 
     def __post_init__(self) -> None:
         for name in ("rated", "accepts"):
@@ -139,7 +139,7 @@ class Gym:
 
     def begin(self, seed: int, users: I32, weeks: int) -> Solvers:
         """Memory of these users before their first turn."""
-        events, met = stream(self._twin, self._sizes, key(seed, users), users, weeks)
+        events, met = twin_events(self._twin, self._sizes, key(seed, users), users, weeks)
         return Solvers(events, Ledger.of(events), met)
 
     def events(self, state: Solvers, turn: int) -> Event:

@@ -12,7 +12,7 @@ from skg_bench.asking.solving import PROCEDURES, REFLECT, UNSOLVED, solving
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator.gym.entries import RUN_AS_CODE, families, gym_entries, solved
-from skg_bench.simulator.gym.stream import SOLUTION, TASK_WORDINGS, Reuse
+from skg_bench.simulator.gym.twins import SOLUTION, TASK_WORDINGS, Reuse
 from skg_bench.simulator.gym.world import Gym, Solvers
 
 pytest.importorskip("reasoning_gym", reason="the extra gym is not installed")

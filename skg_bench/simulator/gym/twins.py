@@ -43,7 +43,7 @@ class Twin:
         return self.groups * self.times
 
 
-def stream(twin: Twin, sizes: I32, keys: U64, users: I32, weeks: int) -> tuple[Events, I32]:
+def twin_events(twin: Twin, sizes: I32, keys: U64, users: I32, weeks: int) -> tuple[Events, I32]:
     """Events of users, and of each what the user met before `[B, T]`, -1: the message says an answer.
 
     `sizes` has the number of entries of each family.
