@@ -8,6 +8,7 @@ from typing import Any
 from skg_bench.asking.asking import Prompt
 from skg_bench.asking.curator_scripts import CURATOR_SCRIPTS, noted
 from skg_bench.asking.prompts import data_of
+from skg_bench.asking.solving import solving
 
 ScriptRule = Callable[[Prompt], str]
 _ORDER = re.compile(
@@ -204,9 +205,11 @@ _FUNCTION_WORDS = frozenset(
 
 def _read(prompt: Prompt) -> str:
     """The first sentence in the prompt that has a code and all words of the question; that it does not know, where
-    there is none. What a user tells is noted.
+    there is none. What a user tells is noted. Tasks are solved by what stands there (asking/solving.py).
     """
     lines, message = _lines(prompt)
+    if (words := solving(lines, message)) is not None:
+        return words
     if "?" not in message:
         return "Noted."
     wanted = _content_words(message)

@@ -91,6 +91,7 @@ class Purpose(IntEnum):
     UNREAD = 127
     JUDGED = 130
     ANSWERED = 131
+    PUZZLE = 132
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

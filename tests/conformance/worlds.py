@@ -147,13 +147,20 @@ def tasks(folder: Path) -> Overrides:
     return (*LOGGED, f"simulator.path={write_csv(folder / 'tasks.csv', table)}", columns)
 
 
+def solvers(_folder: Path) -> Overrides:
+    """Some with tasks of a few families."""
+    families = "simulator.families=[gcd, lcm, products, chain_sum, count_bits, coin_flip, caesar_cipher, dice]"
+    size = ("simulator.groups=2", "simulator.times=4", "simulator.accepts=1")
+    return (f"users={USERS}", "weeks=2", families, *size, *LOGGED[1:])
+
+
 IN_WORDS = ("simulator=told", *tellers(Path()))
 
 
 SIMULATORS: Mapping[str, Callable[[Path], Overrides]] = {
     "recorded": recorded, "sgd": sgd, "uss": uss, "wildchat": wildchat, "agentropy": agentropy_folders,
     "clinc150": clinc150, "labelled": labelled, "conversations": conversations, "guardian": shoppers,
-    "facts": fact_users, "facts_clinc150": clinc150_fact_users, "told": tellers, "tasks": tasks,
+    "facts": fact_users, "facts_clinc150": clinc150_fact_users, "told": tellers, "tasks": tasks, "gym": solvers,
 }  # fmt: skip
 EMBEDDED = "simulator=recorded"  # has 240 messages: models take long
 EMBEDDED_ALONE = {"guardian_minilm": "simulator=guardian"}  # vectors of one world's messages
