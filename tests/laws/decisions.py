@@ -1,4 +1,4 @@
-"""Digests of what arms decided: the dense world under every arm, one stack of ten arms, and the gate's panel.
+"""Digests of what arms decided: the dense world under every arm, one stack of ten arms, the gate's panel for 8 weeks.
 
 `python -m tests.laws.decisions` compares with the committed digests and prints each column that differs, `--write`
 writes them. They change only where a commit changes a rule, and then the commit names the columns.
@@ -25,7 +25,7 @@ STACK = (
     "skg", "band", "frozen_book", "frozen_all", "sham", "everything", "budget", "without", "softmax", "vcache",
 )  # fmt: skip
 GATE = ("experiment=gate", "profile=gate", "serving=stored", "router=maxsim", "curator=skg", "arms={skg: []}",
-        "reference=skg")  # fmt: skip
+        "reference=skg", "weeks=8")  # fmt: skip
 WORLDS = ("dense", "stack", "gate")
 _TRUTH = frozenset(f.name for f in schema.turns(1) if f.metadata[b"truth"] == b"yes")
 _LOGGED = frozenset(f.name for f in schema.REPLAYED_COLUMNS)  # null in these worlds

@@ -35,7 +35,10 @@ USERS, FEW = 24, 8
 
 @dataclass(frozen=True)
 class Advising:
-    """Captures each answer of the LLM with advice, and words the advice of a skill anew each time that it serves."""
+    """Captures each answer of the LLM with advice, and words the advice of a skill anew each time that it serves.
+
+    The first skill of a placebo has none: no other was to say anything.
+    """
 
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = (*Everything.reasons, "worded anew")
@@ -54,7 +57,7 @@ class Advising:
         again = blank(len(hit))
         again.row[:], again.op[:], again.skill[:], again.reason[:] = hit, UPDATE, seen.skill[hit], 4
         earlier = contents.of(books.content[hit, seen.skill[hit]])
-        again.content[:] = [contents.add(reworded(advice)) for advice in earlier]
+        again.content[:] = [0 if advice is None else contents.add(reworded(advice)) for advice in earlier]
         added = np.flatnonzero(batch.op == ADD)
         words = seen.context.texts.read(batch.text[added], batch.row[added])
         batch.content[added] = [contents.add(advice_on(message)) for message in words]
@@ -68,9 +71,8 @@ def advice_on(message: str) -> Content:
     return Content(section, f"asked: {message}", None if len(message) % 3 else f"answer «{message}»", keywords[:3])
 
 
-def reworded(advice: Content | None) -> Content:
+def reworded(advice: Content) -> Content:
     """The same advice in other words."""
-    assert advice is not None
     return replace(advice, issue=f"{advice.issue}!", insight="worked before")
 
 

@@ -34,7 +34,7 @@ def until(run: Run, log: LogName, arm: str, cut: int) -> pa.Table:
     return table.filter(pa.array(seconds(table[known]) <= cut))
 
 
-@pytest.mark.parametrize("cut", [2 * DAY + 15 * 3600, 5 * DAY + 12 * 3600])
+@pytest.mark.parametrize("cut", [2 * DAY + 15 * 3600, pytest.param(5 * DAY + 12 * 3600, marks=pytest.mark.soak)])
 @pytest.mark.req("P27")
 def test_a_rating_changes_nothing_before_it_is_known(base: Run, tmp_path: Path, cut: int) -> None:
     arms = tuple(arm for arm in world.ALL if arm != "mlp_pool")  # all that the people of a pool said is known before
