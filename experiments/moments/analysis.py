@@ -34,6 +34,7 @@ RULES = {
     "rare": "one share below 0.15: a third to three times, since rare things differ by factors",
     "size": "one mean or ratio: a quarter to either side",
 }
+_OVERRIDDEN = ("simulator", "embedder", "llm")
 Chosen = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Other users: simulator=clinc150, simulator.habit=0.")
 ]
@@ -116,7 +117,13 @@ def analyse(overrides: Chosen = None) -> Report:
     As expected: those miss their tolerance that have a reason to stay, and no others; each planted flaw moves its
     moment out; public corpora give the figures that are quoted of them.
     """
-    root = compose(["simulator=assistant", *(overrides or ())]).root
+    given = overrides or []
+    if other := [text for text in given if text.split("=")[0].split(".")[0] not in _OVERRIDDEN]:
+        raise UsageError(
+            f"moments do not depend on {other[0]}: {USERS} users and {WEEKS} weeks are fixed; valid are keys of "
+            f"{', '.join(_OVERRIDDEN)}"
+        )
+    root = compose(["simulator=assistant", *given]).root
     world = build("simulator", root["simulator"], COMMAND_LINE)
     if not isinstance(world, AssistantUsers):
         raise UsageError("moments are those of simulated users who ask; valid are simulator=assistant and clinc150")

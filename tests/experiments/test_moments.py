@@ -136,6 +136,8 @@ def test_quoted_figures_are_those_of_the_files(
 def test_who_asks_for_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="simulated users who ask"):
         analyse(["simulator=guardian"])
+    with pytest.raises(UsageError, match="moments do not depend on users=10: 200 users and 26 weeks are fixed"):
+        analyse(["simulator=clinc150", "users=10"])
 
 
 def test_the_report_has_seen_all_flaws_and_the_files_of_others() -> None:

@@ -47,19 +47,20 @@ def corpus_of(source: CorpusNames) -> Corpus:
     """
     if isinstance(source, Source):
         return source.load()
-    if isinstance(source, str | None):
-        return _named(source or "builtin")
-    return one_corpus(corpus_parts(source))
+    return one_corpus(corpus_parts([source or "builtin"] if isinstance(source, str | None) else source))
 
 
-def corpus_parts(names: Sequence[str]) -> list[CorpusPart]:
+def corpus_parts(names: Sequence[object]) -> list[CorpusPart]:
     """The corpora of these names.
 
     Raises UsageError for an unknown name, one that stands twice, and intents to leave out that a corpus does not have.
     """
-    if not names:
-        raise UsageError(f"simulator.corpus=[] names no corpus; valid are {', '.join(BY_NAME)}, and folders")
-    parts = [_part(name) for name in names]
+    texts = [name for name in names if isinstance(name, str) and name]
+    if not texts or len(texts) < len(names):
+        raise UsageError(
+            f"simulator.corpus={list(names)} must name corpora by texts; valid are {', '.join(BY_NAME)}, and folders"
+        )
+    parts = [_part(text) for text in texts]
     stems = [part.name for part in parts]
     if twice := [stem for stem in stems if stems.count(stem) > 1]:
         raise UsageError(f"simulator.corpus names {twice[0]!r} twice; name each corpus once")

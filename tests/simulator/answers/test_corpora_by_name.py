@@ -75,7 +75,7 @@ def test_an_intent_after_a_hyphen_is_left_out_with_its_wordings(two: list[str]) 
     assert whole.digest != corpus_of(two).digest
     [alone] = corpus_parts([f"{two[0]}-weather"])
     assert alone.without == ("weather",)
-    assert corpus_of([f"{two[0]}-weather"]).intents == ("brew_tea",)
+    assert corpus_of([f"{two[0]}-weather"]).intents == corpus_of(f"{two[0]}-weather").intents == ("brew_tea",)
 
 
 def test_a_message_that_two_corpora_have_stays_with_the_first_and_is_counted(tmp_path: Path) -> None:
@@ -101,7 +101,12 @@ BAD: list[tuple[Callable[[str, str], Any], str]] = [
     (lambda a, b: "nowhere", "nowhere is no corpus: it needs intents/.*; names are builtin, more, clinc150"),
     (lambda a, b: [a, a], "names '.*one' twice; name each corpus once"),
     (lambda a, b: [a, f"{a}-weather"], "names '.*one' twice"),
-    (lambda a, b: [], "names no corpus; valid are builtin, more, clinc150, and folders"),
+    (lambda a, b: [], r"=\[\] must name corpora by texts; valid are builtin, more, clinc150, and folders"),
+    (lambda a, b: [a, 42], r", 42\] must name corpora by texts"),
+    (lambda a, b: [""], r"\[''\] must name corpora by texts"),
+    (lambda a, b: [[a]], "must name corpora by texts"),
+    (lambda a, b: [a, None], "must name corpora by texts"),
+    (lambda a, b: [f"{a}-"], "leaves out '', and .*one has no such intent"),
     (lambda a, b: [f"{a}-snow"], "leaves out 'snow', and .*one has no such intent; it has brew_tea, weather"),
     (lambda a, b: [f"{a}-weather-brew_tea"], "leaves out all intents of .*one; leave out the corpus"),
 ]
