@@ -41,7 +41,7 @@ def folder(once: Callable[..., Path], elsewhere: Path) -> Path:
 
     def play(into: Path) -> None:
         into.mkdir()
-        played(into, "simulator.check=labels", rows=tasks())
+        played(into, "simulator.check=labels", "learner=stored", rows=tasks())
 
     return Path(shutil.copytree(once("judged-words", play) / "run", elsewhere / "run")).relative_to(elsewhere)
 
@@ -96,6 +96,13 @@ def test_a_run_that_nothing_checks_has_no_figure_of_right_answers(folder: Path) 
     assert "Nobody has judged these words yet, so there is no verdict." in page
     with pytest.raises(UsageError, match="gave answers of its own that the world cannot judge"):
         panel(run, "all")
+
+
+def test_an_arm_alone_has_a_page_and_nothing_to_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = played(tmp_path, "simulator.check=labels", "arms={all: [assistant=recall]}", "reference=all", rows=tasks(2))
+    assert "What people and judges say" not in (run.path / "report.html").read_text("utf-8").partition("</nav>")[2]
+    assert "words are judged arm against arm" in refused("data", "label", "run", "--out", "s.csv")
 
 
 def test_a_judge_alone_gives_no_verdict_and_people_give_one(folder: Path) -> None:
