@@ -159,7 +159,7 @@ def test_two_judges_stand_side_by_side(folder: Path) -> None:
     assert lenient.corrected == strict.corrected
 
 
-def test_a_model_judges_by_the_rubric_and_is_told_no_arm(folder: Path) -> None:
+def test_a_model_judges_by_the_rubric(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "curator.llm=scripted", "--judge", "model")
     assert code == 0
     assert "judge: scripted/learner" in out
