@@ -31,7 +31,7 @@ from skg_bench.analysis.labels.rater_labels import (
     read_sheet,
 )
 from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
-from skg_bench.analysis.labels.word_differences import labelled_words, pairs_of_words
+from skg_bench.analysis.labels.word_differences import labelled_words
 from skg_bench.analysis.labels.word_pairs import has_tasks
 from skg_bench.analysis.labels.word_table import word_tables
 from skg_bench.app import table_blocks
@@ -123,7 +123,7 @@ def take_labels(
             raise UsageError("--arm and --price are of answers from memory of a log; leave them out for a run on tasks")
         if judge == EXACT:
             raise UsageError("--judge exact compares with a log's own answers; for tasks take simulator.check=exact")
-        pairs, _ = pairs_of_words(run, order)
+        pairs, _ = labelled_words(run, by_rater, order)
         _check_sheets(run, fresh, pairs)
         if fresh:
             replace_whole(kept, labels_text(by_rater, order).encode())

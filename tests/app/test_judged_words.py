@@ -41,7 +41,7 @@ def folder(once: Callable[..., Path], elsewhere: Path) -> Path:
 
     def play(into: Path) -> None:
         into.mkdir()
-        played(into, "simulator.check=labels", rows=tasks())
+        played(into, "simulator.check=labels", "learner=stored", rows=tasks())
 
     return Path(shutil.copytree(once("judged-words", play) / "run", elsewhere / "run")).relative_to(elsewhere)
 
@@ -98,6 +98,13 @@ def test_a_run_that_nothing_checks_has_no_figure_of_right_answers(folder: Path) 
         panel(run, "all")
 
 
+def test_an_arm_alone_has_a_page_and_nothing_to_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = played(tmp_path, "simulator.check=labels", "arms={all: [assistant=recall]}", "reference=all", rows=tasks(2))
+    assert "What people and judges say" not in (run.path / "report.html").read_text("utf-8").partition("</nav>")[2]
+    assert "words are judged arm against arm" in refused("data", "label", "run", "--out", "s.csv")
+
+
 def test_a_judge_alone_gives_no_verdict_and_people_give_one(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "--judge", program(f"'right' if {TRUTH} else 'wrong'"))
     assert code == 0
@@ -152,7 +159,7 @@ def test_two_judges_stand_side_by_side(folder: Path) -> None:
     assert lenient.corrected == strict.corrected
 
 
-def test_a_model_judges_by_the_rubric_and_is_told_no_arm(folder: Path) -> None:
+def test_a_model_judges_by_the_rubric(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "curator.llm=scripted", "--judge", "model")
     assert code == 0
     assert "judge: scripted/learner" in out

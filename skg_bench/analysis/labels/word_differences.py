@@ -26,7 +26,7 @@ from math import nan
 import numpy as np
 
 from skg_bench.analysis.counts.roles import roles
-from skg_bench.analysis.labels.hit_pairs import SAME_TEXT, ArmHits, HitPairs
+from skg_bench.analysis.labels.hit_pairs import ArmHits, HitPairs
 from skg_bench.analysis.labels.label_shares import LabelShare, PairLabel, judged_prefix
 from skg_bench.analysis.labels.labelled_run import hit_labels
 from skg_bench.analysis.labels.rater_labels import JUDGE_FILE, merged, read_sheet, settled
@@ -81,11 +81,14 @@ def judged_words(
     run: Run, by_rater: Mapping[int, Mapping[str, int]], judges: Mapping[str, Mapping[int, int]], seed: int = 0
 ) -> Sequence[WordsDifference]:
     """Differences of all arms by all judges, labels by pair; without a judge by the run's own check, if it has one.
-    `seed`: of the order in which turns are labelled.
-
-    Raises UsageError as `word_pairs` does, and for a run without a reference arm.
+    `seed`: of the order in which turns are labelled. Empty for a run without references, or without arms to compare.
     """
-    pairs, reference = pairs_of_words(run, seed)
+    reference, arms = roles(run).reference, compared_arms(run)
+    if reference is None or not arms:
+        return []
+    pairs = word_pairs(run, arms, reference, seed)
+    if not len(pairs.table):
+        return []
     by_check = check_labels(run, pairs, reference)
     given = {**({f"the run's check ({run.config['simulator']['check']})": by_check} if by_check else {}), **judges}
     silent, people = silent_labels(pairs), settled(by_rater)
@@ -99,16 +102,10 @@ def judged_words(
     return rows
 
 
-def pairs_of_words(run: Run, seed: int = 0) -> tuple[HitPairs, str]:
-    """Words of all arms but the reference arm, and its name.
-
-    Raises UsageError as `word_pairs` does, and for a run without a reference arm, or without another one.
-    """
+def compared_arms(run: Run) -> Sequence[str]:
+    """Arms that are held against the reference arm; none: there is none."""
     reference = roles(run).reference
-    others = [arm for arm in run.arms if arm != reference]
-    if reference is None or not others:
-        raise UsageError(f"{run.path}: words are judged arm against arm; name one of two arms at least: reference=ARM")
-    return word_pairs(run, others, reference, seed), reference
+    return [arm for arm in run.arms if reference not in (None, arm)]
 
 
 def labelled_words(
@@ -116,9 +113,14 @@ def labelled_words(
 ) -> tuple[HitPairs, Sequence[tuple[I64, I64]]]:
     """Words of all arms but the reference arm; of each the labels of its words and of those of the reference arm.
 
-    Raises UsageError as `pairs_of_words` does.
+    Raises UsageError for a run without a reference arm and another one, and for one without references.
     """
-    pairs, _ = pairs_of_words(run, seed)
+    reference, others = roles(run).reference, compared_arms(run)
+    if reference is None or not others:
+        raise UsageError(f"{run.path}: words are judged arm against arm; name one of two arms at least: reference=ARM")
+    pairs = word_pairs(run, others, reference, seed)
+    if not len(pairs.table):
+        raise UsageError(f"{run.path}: none of its messages has a reference, so there is nothing to judge")
     labels = {**settled(by_rater), **silent_labels(pairs)}
     return pairs, [hit_labels(hits, labels) for hits in pairs.arms]
 
@@ -177,28 +179,28 @@ def _row(pairs: HitPairs, hits: ArmHits, judge: str, *known: Mapping[int, int]) 
     judge, and of pairs without words.
     """
     people, grades, silent = known
-    _, user = np.unique(pairs.table["user"].to_numpy()[hits.turn], return_inverse=True)
-    differ = hits.stratum != SAME_TEXT
+    _, user = np.unique(pairs.table["user"].to_numpy(), return_inverse=True)
     mine, theirs = hit_labels(hits, {**people, **silent})
     by_judge = hit_labels(hits, {**grades, **silent})
-    judged = judged_prefix(hits, mine, theirs) & differ
-    f: F64 = np.where(differ, _right(by_judge[0]) - _right(by_judge[1]), 0.0)
-    n, m, every = int(user.max()) + 1, int(judged.sum()), int(differ.sum())
+    differ, judged, f = np.zeros(len(user), np.bool_), np.zeros(len(user), np.bool_), np.zeros(len(user))
+    differ[hits.turn], judged[hits.turn] = True, judged_prefix(hits, mine, theirs)
+    f[hits.turn] = _right(by_judge[0]) - _right(by_judge[1])
+    n, m, every = int(user.max()) + 1, int(judged.sum()), len(hits.turn)
     alone, corrected, p = UNLABELLED, UNLABELLED, nan
     if n > 1 and not any((each == PairLabel.UNJUDGED).any() for each in by_judge):
         by_user = paired_t(sums(user, n, f) / sums(user, n))
         alone = UserMean(by_user.mean, _spread(by_user, n), by_user.df).share
     if n > 1 and (m == every or (m >= _LEAST and len(np.unique(user[judged])) > 1)):
-        low = _right(mine) - _right(theirs, could=True)
-        high = _right(mine, could=True) - _right(theirs)
-        ends = [corrected_difference(user, f, end, judged, differ) for end in (low, high)]
-        shares = [end.share for end in ends]
-        corrected = LabelShare(
-            (ends[0].mean + ends[1].mean) / 2, min(each.low for each in shares), max(each.high for each in shares)
-        )
+        ends = list[UserMean]()
+        for least in (True, False):
+            d = np.zeros(len(user))
+            d[hits.turn] = _right(mine, could=not least) - _right(theirs, could=least)
+            ends.append(corrected_difference(user, f, d, judged, differ))
+        low, high = min(each.share.low for each in ends), max(each.share.high for each in ends)
+        corrected = LabelShare((ends[0].mean + ends[1].mean) / 2, low, high)
         p = max(end.p for end in ends) if ends[0].mean * ends[1].mean > 0 else 1.0
     right, others = _confusion(hits, hit_labels(hits, people), hit_labels(hits, grades))
-    row = WordsDifference(hits.arm, judge, len(hits.turn), every, m, alone, corrected, right, others, "")
+    row = WordsDifference(hits.arm, judge, len(user), every, m, alone, corrected, right, others, "")
     return row, p
 
 

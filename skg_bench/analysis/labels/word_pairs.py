@@ -2,7 +2,8 @@
 
 What an arm said stands beside what the reference arm said to the same message, as a stored answer of a replayed log
 stands beside the log's own. So sheets, their order, labels and judges are those of logs. A question is the message
-with its task's kind and reference, which no arm was shown. Where nothing came, nobody is asked: no words are right.
+with its task's kind and reference, which no arm was shown. Where both said the same words, nobody is asked, as the
+difference is 0; where nothing came, neither, as no words are never right.
 """
 
 from collections.abc import Sequence
@@ -11,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.analysis.counts.columns import coded
-from skg_bench.analysis.labels.hit_pairs import SAME_TEXT, STRATA, ArmHits, HitPairs, text_digests, turn_numbers
+from skg_bench.analysis.labels.hit_pairs import STRATA, ArmHits, HitPairs, text_digests, turn_numbers
 from skg_bench.analysis.labels.label_shares import PairLabel
 from skg_bench.core.draws import fold
-from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, U64
 from skg_bench.core.spoken import task_reference
 from skg_bench.runfolder.run import Run, RunTables
@@ -29,25 +29,17 @@ def has_tasks(run: Run) -> bool:
 
 
 def word_pairs(run: RunTables, arms: Sequence[str], reference: str, seed: int = 0) -> HitPairs:
-    """Words of the arms, one at least, at the turns whose task has a reference. `seed`: of the permanent random
-    numbers.
-
-    Raises UsageError for a run none of whose tasks has a reference.
+    """Words of the arms, one at least, at the turns whose task has a reference and at which they are other words than
+    those of the reference arm. `seed`: of the permanent random numbers.
     """
     theirs = _tasks(run, reference)
-    if not len(theirs):
-        raise UsageError(f"{run.path}: none of its messages has a reference, so there is nothing to judge")
     questions = pa.array(_questions(theirs), pa.string())
     nothing = pa.nulls(len(theirs), pa.timestamp("ms"))
     table = pa.table(
         {"user": theirs["user"], "event": theirs["event"], "message": questions, "logged_answer": theirs["said"],
          "time": theirs["time"], "logged_time": nothing}
     )  # fmt: skip
-    turns = {arm: _tasks(run, arm) for arm in arms}
-    for arm, mine in turns.items():
-        if any(not mine[name].equals(theirs[name]) for name in ("user", "event")):
-            raise UsageError(f"{run.path}: {arm} and {reference} met other events, so their words cannot be paired")
-    order, stored = turn_numbers(table, seed), {arm: mine["said"] for arm, mine in turns.items()}
+    order, stored = turn_numbers(table, seed), {arm: _tasks(run, arm)["said"] for arm in arms}
     question = text_digests(pa.chunked_array([questions]))
     logged = _pairs(question, theirs["said"])
     hits = [_arm_words(arm, _pairs(question, answers), logged, order) for arm, answers in stored.items()]
@@ -95,5 +87,5 @@ def _pairs(question: U64, answers: pa.ChunkedArray) -> U64:
 
 def _arm_words(arm: str, pair: U64, logged: U64, order: F64) -> ArmHits:
     turn = np.argsort(order, kind="stable")
-    stratum = np.where(pair == logged, SAME_TEXT, _UNKNOWN_STRATUM)
-    return ArmHits(arm, turn, pair[turn], logged[turn], stratum[turn])
+    turn = turn[(pair != logged)[turn]]
+    return ArmHits(arm, turn, pair[turn], logged[turn], np.full(len(turn), _UNKNOWN_STRATUM))

@@ -20,7 +20,8 @@ WORD_HEADINGS = (
     "sensitivity", "specificity",
 )  # fmt: skip
 WORD_INTERVALS = (
-    "intervals: 95 %, for other users with such tasks, with the error of the judge; near counts as not right, "
+    "intervals: 95 %, for other users with such tasks, with the error of the judge; verdicts: corrected for the number "
+    "of arms; near counts as not right, "
     "unknown and disputed labels count both ways; sensitivity: answers that people call right and the judge too; "
     "specificity: answers that neither calls right, of those that people do not"
 )
@@ -51,10 +52,8 @@ class WordTables:
 def word_tables(
     run: Run, sheets: Mapping[str, Mapping[int, int]] | None = None, seed: int | None = None
 ) -> WordTables | None:
-    """Tables of all labels that lie beside a run, and those of `sheets`, by name of the judge. None: the run is on no
-    tasks, or its own check judges alone. `seed`: of the order in which turns are labelled; None: as it was.
-
-    Raises UsageError as `judged_words` does.
+    """Tables of all labels that lie beside a run, and those of `sheets`, by name of the judge. `seed`: of the order in
+    which turns are labelled; None: as it was. None: there is nothing to judge, or the run's own check judges alone.
     """
     if not has_tasks(run):
         return None
@@ -62,6 +61,8 @@ def word_tables(
     if not by_rater and not judges and run.config["simulator"]["check"] != UNCHECKED:
         return None
     rows = judged_words(run, by_rater, judges, kept_seed(run) if seed is None else seed)
+    if not rows:
+        return None
     command = shlex.join(["skg-bench", "data", "label", str(run.path), "--out", "label.csv", "--page", "label.html"])
     return WordTables(
         f"right answers to {rows[0].turns:,} tasks, minus those of {run.config['reference']}",

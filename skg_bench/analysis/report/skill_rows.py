@@ -50,6 +50,8 @@ def skill_table(run: Run, content: Summary) -> SkillTable | None:
         return None
     if given or shared_by(run) or arm in arms_in_words(run):
         return None
+    if any(run.turns(each, ["answer_correct"])["answer_correct"].null_count for each in (arm, str(never))):
+        return None
     lifts = first_order(run, arm, str(never))
     order = np.argsort(lifts.total, kind="stable")
     served = order[lifts.served.sum(axis=1)[order] > 0]

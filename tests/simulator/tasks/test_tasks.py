@@ -79,6 +79,16 @@ def test_other_references_change_no_word_that_is_said(tmp_path: Path) -> None:
         assert (one["answer_correct"] != other["answer_correct"]).any() or arm == "never"
 
 
+def test_logs_name_a_task_by_kind_and_reference_and_no_skill_is_named_so(tmp_path: Path) -> None:
+    rows = [{**row, "kind": f"{row['kind']} | old"} if "kind" in row else row for row in TASKS]
+    run = played(tmp_path, rows=rows)
+    turns = run.turns("stored").to_pandas()
+    assert set(turns["request_type"].dropna()) == {f"door {i} / old | {code}" for i, code in enumerate(CODES)}
+    names = run.updates("stored").to_pandas()["name"].dropna().astype(str)
+    assert len(names) > 0
+    assert not any("/ old" in name for name in names)
+
+
 def test_without_kinds_tasks_of_one_reference_are_of_one_kind(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row.items() if key != "kind"} for row in TASKS]
     run = played(tmp_path, "simulator.columns.intent=null", rows=rows)
