@@ -57,7 +57,7 @@ def control_arm(suffix: str, arm: str, config: Config, root: Mapping[str, Any], 
         return {**config, "policy": options["policy"]["never" if suffix == "empty" else "uniform"]}
     if suffix == "frozen":
         return {**config, "curator": options["curator"]["none"]}
-    texts = {"says": "own"} if suffix == "coin" else _strategies(root)
+    texts = {**_strategies(root), **({"says": "own"} if suffix == "coin" else {})}
     return {**config, "curator": {**options["curator"]["sham"], "curator": config["curator"], "tags": "coin", **texts}}
 
 
