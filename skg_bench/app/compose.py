@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
+from skg_bench.app.control_arms import NEEDED_OPTIONS, control_arm, controls_by_name, with_controls
 from skg_bench.app.hydra_trees import Config, HydraTrees, hydra_trees, plainly_composed, raw_tree
 from skg_bench.app.overrides import Override, check_keys, deepened, has, parse
 from skg_bench.app.root_checks import check_arm_key, check_parts, check_root
 
-_OF_ROOT = ("arms", "contrasts")  # a third of a tree, which no arm reads: each arm is a changed copy of it
+_OF_ROOT = ("arms", "contrasts", "controls_of")  # what no arm reads: each arm is a copy of the tree without these
 _WITH = (
     "_with_"  # in an option or an experiment: what is chosen at other groups along with it, unless something else is
 )
@@ -50,13 +51,15 @@ class Composer:
         values = [deepened(override, raw) for override in overrides if not override.choice and not override.inner]
         for override in values:
             check_keys(override, raw)
-        root = _resolved(_with(tree.copy(), values))
+        root = with_controls(_resolved(_with(tree.copy(), values)))
         check_root(root)
         return _named_as_chosen(root, overrides)
 
     def arms(self, overrides: Sequence[Override], root: Config) -> Composed:
         """All arms of a root, each the root's overrides and its own."""
-        arm_overrides = {name: parse(texts, f"arm {name!r}: ") for name, texts in root["arms"].items()}
+        controls = controls_by_name(root)
+        table = {name: texts for name, texts in root["arms"].items() if name not in controls}
+        arm_overrides = {name: parse(texts, f"arm {name!r}: ") for name, texts in table.items()}
         for name, texts in arm_overrides.items():
             for override in texts:
                 check_arm_key(override, f"arm {name!r}: ")
@@ -83,9 +86,14 @@ class Composer:
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)
+        if controls:
+            options = _resolved(self._trees.nodes(NEEDED_OPTIONS))
+            for control, (name, suffix) in controls.items():
+                arms[control] = control_arm(suffix, name, arms[name], root, options)
         before = raw_tree(whole)["arms"]
         changed = [name for name, texts in root["arms"].items() if before.get(name) != texts]
-        return Composed(root, arms, without, overrides, changed)
+        plain = {key: value for key, value in root.items() if key != "controls_of"}  # now arms and contrasts
+        return Composed(plain, arms, without, overrides, changed)
 
     def _root_tree(self, overrides: Sequence[Override]) -> DictConfig:
         # of two of a group the later counts

@@ -180,7 +180,7 @@ def check_root(root: Mapping[str, Any]) -> None:
 
     Raises UsageError.
     """
-    known = {*SCALARS, *SHARED_SEAMS, *SEAMS_OF_ARMS, "arms"}
+    known = {*SCALARS, *SHARED_SEAMS, *SEAMS_OF_ARMS, "arms", "controls_of"}
     for key in root:
         if key not in known:
             raise UsageError(f"the configuration has an unknown key {key!r} at its root; {nearest(key, known)}")

@@ -88,6 +88,7 @@ ROOT = """
     learner: null
     question: ""
     contrasts: []
+    controls_of: []
 """
 
 
