@@ -175,7 +175,9 @@ BAD: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "another column": ({}, "{reward: rewarrd}", "has no column 'rewarrd' for reward; did you mean 'reward'"),
     "no mapping": ({}, "[reward]", "--columns [reward]: write --columns '{reward: COLUMN"),
     "chance 0": ({"reward_propensity": [0.5, 0.0]}, "", "row 2: reward_propensity is 0.0; a chance above 0"),
-    "a model alone": ({"predicted": [0.5, 0.5]}, "", "and no policy says what it would do instead"),
+    "reward too large": ({"reward": [0.0, 1e300]}, "", "row 2: reward is 1e+300"),
+    "propensity too small": ({"propensity": [0.5, 1e-300]}, "", "row 2: propensity is 1e-300"),
+    "a model alone": ({"predicted": [0.5, 0.5]}, "{predicted: predicted}", "no policy says what it would do instead"),
 }  # fmt: skip
 
 
@@ -222,6 +224,7 @@ def test_bad_lists_are_refused(name: str, write: Callable[[Columns], Path]) -> N
     [
         ((), "no policy is given; ask for one: --policy NAME=1/34"),
         (("--policy", "a"), "--policy a: write --policy NAME=1/34 or NAME=COLUMN"),
+        (("--policy", "a=second", "--policy", "a=0.5"), "a is asked about twice"),
         (("--policy", "a=secnd"), "neither a probability, such as 1/34, nor a column"),
         (("--policy", "a=1/0"), "neither a probability"),
         (("--policy", "a=0"), "a probability is above 0 and at most 1"),

@@ -80,12 +80,13 @@ class UserSums:
     @property
     def groups(self) -> int:
         """G."""
-        return self.columns.shape[1]
+        return len(self.columns[0])
 
     @property
     def totals(self) -> F64:
         """Sums over all users `[c]`."""
-        return self.columns.sum(axis=1)
+        totals: F64 = self.columns.sum(axis=1)
+        return totals
 
     def spread(self, weights: F64, over: Sequence[int]) -> tuple[float, float]:
         """Standard error as that of rows, and degrees of freedom. `over`: the columns that the sum is divided by.
