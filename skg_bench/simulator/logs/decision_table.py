@@ -173,7 +173,8 @@ class UserNumbers:
         if any(map(_empty, words)):
             empty = next(i for i, word in enumerate(words) if _empty(word))
             raise block.fault(int((place == empty).argmax()), column, "each row needs a user; or map no user at all")
-        return np.array([self._known.setdefault(word, len(self._known)) for word in words], np.int64)[place]
+        names = [word.strip() if isinstance(word, str) else word for word in words]
+        return np.array([self._known.setdefault(name, len(self._known)) for name in names], np.int64)[place]
 
 
 def is_list(cells: pa.Array) -> bool:
