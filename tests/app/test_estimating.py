@@ -277,8 +277,11 @@ def test_a_text_table_names_the_line_of_a_fault(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def run(once: Callable[..., Path]) -> Run:
-    """Twelve users of a softmax, of a memory of ratings, of a rule, and of nobody's skills."""
-    arms = "arms={soft: [policy=softmax], wise: [policy=thompson], rule: [], never: [policy=never]}"
+    """Twelve users of a softmax, a memory of ratings, a rule, nobody's skills, and procedures that may fail."""
+    arms = (
+        "arms={soft: [policy=softmax], wise: [policy=thompson], rule: [], never: [policy=never], tool: [policy=softmax,"
+        "serving=procedure]}"
+    )
     with logs_alone():
         folder = once(
             "estimated", lambda out: skg_bench.run(["profile=smoke", "users=12", "weeks=4", arms, f"out={out}"])
@@ -362,6 +365,14 @@ def test_a_policy_with_a_memory_still_leaves_a_log_of_its_chances(run: Run) -> N
     made = skg_bench.estimate(run, targets={"never": ["policy=never"]}, columns=REWARD, arm="wise")
     assert made.values[1].estimator == "ips"
     assert made.weights[1].mean == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_log_that_does_not_say_which_skill_failed_is_not_asked_about_targets(run: Run) -> None:
+    assert "procedure_failed" in run.turns("tool")["serving"].to_pylist()
+    words = ("estimate", str(run.path), "--arm", "tool", "--reward", "answer_correct")
+    err = refused(*words, "--target", "never=[policy=never]")
+    assert "the procedure of a skill failed and the LLM answered; the log does not say which skill" in err
+    assert call(*words, "--policy", "half=0.5")[0] == 0
 
 
 def test_a_propensity_that_was_changed_is_found_with_its_turn(run: Run, tmp_path: Path) -> None:
