@@ -7,11 +7,14 @@ from pathlib import Path
 import yaml
 
 from skg_bench.analysis.policy_value.step_values import PolicyEstimates, PolicyValue, PolicyWeights
+from skg_bench.analysis.report.estimates_figure import estimates_svg
+from skg_bench.analysis.summary import replace_text
 from skg_bench.app.estimating import estimate
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.errors import UsageError
+from skg_bench.core.temporary import PUBLIC_MODE
 
 _STEP = (
     "step: other decisions in the states that the log reached. What a policy would have learned from its own, and "
@@ -30,9 +33,10 @@ def show_estimates(
     arm: str | None,
     against: str,
     estimators: Sequence[str],
+    figure: Path | None,
     by_row: bool,
 ) -> None:
-    """Print values of policies, their differences, and whether the log carries a verdict.
+    """Print values of policies, their differences, and whether the log carries a verdict; draw them.
 
     Raises UsageError for bad input.
     """
@@ -47,6 +51,9 @@ def show_estimates(
         by_row=by_row,
     )  # fmt: skip
     _show(log, estimates, by_row=by_row)
+    if figure is not None:
+        replace_text(figure, estimates_svg(estimates), mode=PUBLIC_MODE)
+        console().print(f"figure: {figure}", soft_wrap=True)
 
 
 def _named(text: str, option: str, form: str) -> tuple[str, str]:
