@@ -40,6 +40,7 @@ def estimate_command(
             metavar="NAME",
         ),
     ] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw the values into this file, .svg.")] = None,
     by_row: Annotated[bool, typer.Option("--by-row", help="Also print intervals as if rows were independent.")] = False,
 ) -> None:
     """Say what a log tells of policies that were not run.
@@ -51,5 +52,5 @@ def estimate_command(
 
         show_estimates(
             log, policy or [], targets=target or [], columns=columns, reward=reward, arm=arm, against=against,
-            estimators=estimator or [], by_row=by_row,
+            estimators=estimator or [], figure=figure, by_row=by_row,
         )  # fmt: skip

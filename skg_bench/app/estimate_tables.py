@@ -1,17 +1,20 @@
 """`skg-bench estimate`: what is asked on the command line, and the answers as tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 
 import yaml
 
 from skg_bench.analysis.policy_value.step_values import PolicyEstimates, PolicyValue, PolicyWeights
+from skg_bench.analysis.report.estimates_figure import estimates_svg
+from skg_bench.analysis.summary import replace_text
 from skg_bench.app.estimating import estimate
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.errors import UsageError
+from skg_bench.core.temporary import PUBLIC_MODE
 
 _STEP = (
     "step: other decisions in the states that the log reached. What a policy would have learned from its own, and "
@@ -30,18 +33,27 @@ def show_estimates(
     arm: str | None,
     against: str,
     estimators: Sequence[str],
+    figure: Path | None,
     by_row: bool,
 ) -> None:
-    """Print values of policies, their differences, and whether the log carries a verdict.
+    """Print values of policies, their differences, and whether the log carries a verdict; draw them.
 
     Raises UsageError for bad input.
     """
+    named = [_named(text, "--policy", "NAME=1/34 or NAME=COLUMN") for text in policies]
+    goals = [_target(text) for text in targets]
+    names = [name for name, _ in (*named, *goals)]
+    if again := next((name for i, name in enumerate(names) if name in names[:i]), None):
+        raise UsageError(f"{again} is asked about twice; give each policy and target a name of its own")
     mapped = {**_mapping(columns), **({} if reward is None else {"reward": reward})}
     estimates = estimate(
-        log, dict(_named(text, "--policy", "NAME=1/34 or NAME=COLUMN") for text in policies), targets=_targets(targets),
-        columns=mapped, against=against, estimators=estimators, arm=arm, by_row=by_row,
+        log, dict(named), targets=dict(goals), columns=mapped, against=against, estimators=estimators, arm=arm,
+        by_row=by_row,
     )  # fmt: skip
     _show(log, estimates, by_row=by_row)
+    if figure is not None:
+        replace_text(figure, estimates_svg(estimates), mode=PUBLIC_MODE)
+        console().print(f"figure: {figure}", soft_wrap=True)
 
 
 def _named(text: str, option: str, form: str) -> tuple[str, str]:
@@ -61,16 +73,13 @@ def _mapping(text: str | None) -> dict[str, str]:
     return value
 
 
-def _targets(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    targets = {}
-    for text in texts:
-        form = "'NAME=[policy.threshold=0.6]'"
-        name, value = _named(text, "--target", form)
-        (override,) = parse([f"arms.{name}={value}"], "--target ")
-        if not isinstance(override.value, list) or not all(isinstance(each, str) for each in override.value):
-            raise UsageError(f"--target {text}: write --target {form}")
-        targets[name] = override.value
-    return targets
+def _target(text: str) -> tuple[str, Sequence[str]]:
+    form = "'NAME=[policy.threshold=0.6]'"
+    name, value = _named(text, "--target", form)
+    (override,) = parse([f"arms.{name}={value}"], "--target ")
+    if not isinstance(override.value, list) or not all(isinstance(each, str) for each in override.value):
+        raise UsageError(f"--target {text}: write --target {form}")
+    return name, override.value
 
 
 def _show(log: Path, estimates: PolicyEstimates, *, by_row: bool) -> None:

@@ -65,20 +65,29 @@ def estimate(
 
     Raises UsageError for bad input, with the row and what to do.
     """
-    table, columns = _opened(source, targets or {}, arm, columns or {})
+    given = columns or {}
+    table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
     blocks = table.blocks(list(dict.fromkeys([*columns.values(), *(p for p in named.values() if isinstance(p, str))])))
     first = next(blocks, None)
     if first is None or not len(first):
         raise UsageError(f"{table.path} has no rows; give a row for each decision")
     lists = {name for name, policy in named.items() if isinstance(policy, str) and is_list(first.cells[policy])}
-    _check_lists(columns, lists)
+    _check_lists(table.path, columns, lists)
+    if not lists and "predicted" in given:
+        raise UsageError(
+            f"{table.path}: column {columns['predicted']!r} has a model's rewards, and no policy says what it would do "
+            "instead; give a policy as a column of lists over the candidates"
+        )
     chosen = chosen_estimators(estimators, model=bool(lists) and "predicted" in columns)
     model = lists if "predicted" in columns else set[str]()
     wanted: dict[str, list[PolicyEstimator]] = {LOG: [ESTIMATORS["ips"]]}
     wanted |= {name: [each for each in chosen if name in model or not each.model] for name in named}
     sums = _summed(chain([first], blocks), columns, named, wanted, lists=lists, by_row=by_row)
-    return step_values(sums, wanted, reference=against, users="user" in columns)
+    try:
+        return step_values(sums, wanted, reference=against, users="user" in columns)
+    except UsageError as error:
+        raise UsageError(f"{table.path}: {error}") from error
 
 
 # ---------------------------------------------------------------------------------------------------- what is given
@@ -137,18 +146,13 @@ def _policy(table: DecisionTable, name: str, text: str | float) -> str | float:
     return share
 
 
-def _check_lists(columns: FieldColumns, lists: set[str]) -> None:
+def _check_lists(path: Path, columns: FieldColumns, lists: set[str]) -> None:
     for field in ("candidates", "action") if lists else ():
         if field not in columns:
             raise UsageError(
-                f"policy {min(lists)} is a column of lists, which needs a column {field!r} ({DECISION_FIELDS[field]}); "
-                f"name it: --columns '{{{field}: COLUMN}}'"
+                f"{path}: policy {min(lists)} is a column of lists, which needs a column {field!r} "
+                f"({DECISION_FIELDS[field]}); name it: --columns '{{{field}: COLUMN}}'"
             )
-    if "predicted" in columns and not lists:
-        raise UsageError(
-            f"column {columns['predicted']!r} has a model's rewards, and no policy says what it would do instead; give "
-            "a policy as a column of lists over the candidates"
-        )
 
 
 # ------------------------------------------------------------------------------------------------------ one pass

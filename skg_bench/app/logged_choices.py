@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skg_bench.app.building import build
 from skg_bench.app.hydra_trees import hydra_trees
@@ -25,7 +26,8 @@ from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.decision_table import DecisionTable, TableBlock
 
 _SIGNALS = ("shortlist", "similarity", "preference", "score", "combined")
-_READ = ("user", "turn", "skill", "propensity", *_SIGNALS)
+_READ = ("user", "turn", "skill", "propensity", "serving", *_SIGNALS)
+_FAILED = "procedure_failed"  # how such a turn was served
 _EXACT = 1e-6  # to which a policy that is played again states the propensity of the log, which is a float32
 Targets = Mapping[str, Sequence[str]]  # overrides of the arm, by name
 
@@ -158,6 +160,12 @@ def _logged_choices(run: Run, arm: str, table: pa.Table) -> LoggedChoices:
     flat = {name: column.flatten() for name, column in lists.items()}
     if any(column.null_count for column in (*lists.values(), *flat.values())):
         raise UsageError(f"{run.path}: arm {arm!r} logs no shortlists; give --policy NAME=COLUMN in place of --target")
+    failed = int(pc.sum(pc.equal(table["serving"].cast(pa.string()), _FAILED)).as_py() or 0)
+    if failed:
+        raise UsageError(
+            f"{run.path}: arm {arm!r}: in {failed:,} turns the procedure of a skill failed and the LLM answered; the "
+            "log does not say which skill was chosen there. Ask a log with serving=stored or serving=prompted"
+        )
     skill = flat["shortlist"].to_numpy().reshape(len(table), -1)
     done = table["skill"].to_numpy()
     listed = skill == done[:, None]

@@ -175,7 +175,9 @@ BAD: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "another column": ({}, "{reward: rewarrd}", "has no column 'rewarrd' for reward; did you mean 'reward'"),
     "no mapping": ({}, "[reward]", "--columns [reward]: write --columns '{reward: COLUMN"),
     "chance 0": ({"reward_propensity": [0.5, 0.0]}, "", "row 2: reward_propensity is 0.0; a chance above 0"),
-    "a model alone": ({"predicted": [0.5, 0.5]}, "", "and no policy says what it would do instead"),
+    "reward too large": ({"reward": [0.0, 1e300]}, "", "row 2: reward is 1e+300"),
+    "propensity too small": ({"propensity": [0.5, 1e-300]}, "", "row 2: propensity is 1e-300"),
+    "a model alone": ({"predicted": [0.5, 0.5]}, "{predicted: predicted}", "no policy says what it would do instead"),
 }  # fmt: skip
 
 
@@ -222,6 +224,7 @@ def test_bad_lists_are_refused(name: str, write: Callable[[Columns], Path]) -> N
     [
         ((), "no policy is given; ask for one: --policy NAME=1/34"),
         (("--policy", "a"), "--policy a: write --policy NAME=1/34 or NAME=COLUMN"),
+        (("--policy", "a=second", "--policy", "a=0.5"), "a is asked about twice"),
         (("--policy", "a=secnd"), "neither a probability, such as 1/34, nor a column"),
         (("--policy", "a=1/0"), "neither a probability"),
         (("--policy", "a=0"), "a probability is above 0 and at most 1"),
@@ -274,8 +277,11 @@ def test_a_text_table_names_the_line_of_a_fault(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def run(once: Callable[..., Path]) -> Run:
-    """Twelve users of a softmax, of a memory of ratings, of a rule, and of nobody's skills."""
-    arms = "arms={soft: [policy=softmax], wise: [policy=thompson], rule: [], never: [policy=never]}"
+    """Twelve users of a softmax, a memory of ratings, a rule, nobody's skills, and procedures that may fail."""
+    arms = (
+        "arms={soft: [policy=softmax], wise: [policy=thompson], rule: [], never: [policy=never], tool: [policy=softmax,"
+        "serving=procedure]}"
+    )
     with logs_alone():
         folder = once(
             "estimated", lambda out: skg_bench.run(["profile=smoke", "users=12", "weeks=4", arms, f"out={out}"])
@@ -318,7 +324,7 @@ def test_a_stricter_target_of_a_softmax_is_better_in_the_states_of_the_log(run: 
 
 def test_a_log_without_chance_says_nothing_of_what_it_never_did(run: Run) -> None:
     made = skg_bench.estimate(run, targets={"lax": ["policy.threshold=0.3"]}, columns=REWARD, arm="rule")
-    assert "it does what the log never did" in made.weights[1].withheld
+    assert "rows it would do something else, and the log took no chance" in made.weights[1].withheld
     assert {each.verdict for each in made.values[1:]} == {"withheld"}
 
 
@@ -359,6 +365,14 @@ def test_a_policy_with_a_memory_still_leaves_a_log_of_its_chances(run: Run) -> N
     made = skg_bench.estimate(run, targets={"never": ["policy=never"]}, columns=REWARD, arm="wise")
     assert made.values[1].estimator == "ips"
     assert made.weights[1].mean == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_log_that_does_not_say_which_skill_failed_is_not_asked_about_targets(run: Run) -> None:
+    assert "procedure_failed" in run.turns("tool")["serving"].to_pylist()
+    words = ("estimate", str(run.path), "--arm", "tool", "--reward", "answer_correct")
+    err = refused(*words, "--target", "never=[policy=never]")
+    assert "the procedure of a skill failed and the LLM answered; the log does not say which skill" in err
+    assert call(*words, "--policy", "half=0.5")[0] == 0
 
 
 def test_a_propensity_that_was_changed_is_found_with_its_turn(run: Run, tmp_path: Path) -> None:

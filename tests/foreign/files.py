@@ -94,6 +94,25 @@ def separated(sign: str) -> Callable[[], Files]:
     return lambda: {name: "".join(sign.join(row) + "\n" for row in rows).encode()}
 
 
+CHOICES: list[dict[str, Any]] = [
+    {"user": f"u{i // 3}", "action": i % 2, "propensity": 0.5, "reward": i % 4 // 2, "p": 0.25 + 0.5 * (i % 2),
+     "candidates": [0, 1], "shares": [0.25, 0.75], "predicted": [0.1 * (i % 3), 0.5]}
+    for i in range(12)
+]  # fmt: skip
+
+
+def decisions() -> bytes:
+    names = ("user", "action", "propensity", "reward", "p")
+    return "".join(
+        ",".join(str(row[name]) for name in names) + "\n" for row in [{name: name for name in names}, *CHOICES]
+    ).encode()
+
+
+def asked(name: str, policies: Mapping[str, str]) -> Callable[[Path], object]:
+    """Ask a log about policies."""
+    return lambda folder: skg_bench.estimate(folder / name, policies)
+
+
 def chats() -> list[dict[str, Any]]:
     said = [
         {"role": "user", "content": "tea?", "timestamp": "2024-03-04T10:00:00"},
@@ -307,6 +326,8 @@ READERS: Mapping[str, Reader] = {
     "tsv": Reader(separated("\t"), replayed("log.tsv", columns=ALL)),
     "json lines": Reader(lambda: {"log.jsonl": lines(SMALL)}, replayed("log.jsonl", columns=ALL), 40),
     "chats": Reader(lambda: {"log.jsonl": lines(chats())}, replayed("log.jsonl", columns={"id": "id"}), 25),
+    "decisions": Reader(lambda: {"log.csv": decisions()}, asked("log.csv", {"a": "p", "b": "1/2"})),
+    "decisions in parquet": Reader(parquet(CHOICES), asked("log.parquet", {"a": "p", "c": "shares"}), 25),
     "parquet": Reader(parquet(SMALL), replayed("log.parquet", columns=ALL), 25),
     "chats in parquet": Reader(parquet(chats()), replayed("log.parquet", columns={"id": "id"})),
     "sgd": Reader(lambda: {"dialogues_001.json": text([DIALOGUE] * 3)}, replayed("", "sgd"), 25),

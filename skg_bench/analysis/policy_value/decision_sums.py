@@ -80,12 +80,13 @@ class UserSums:
     @property
     def groups(self) -> int:
         """G."""
-        return self.columns.shape[1]
+        return len(self.columns[0])
 
     @property
     def totals(self) -> F64:
         """Sums over all users `[c]`."""
-        return self.columns.sum(axis=1)
+        totals: F64 = self.columns.sum(axis=1)
+        return totals
 
     def spread(self, weights: F64, over: Sequence[int]) -> tuple[float, float]:
         """Standard error as that of rows, and degrees of freedom. `over`: the columns that the sum is divided by.
@@ -111,6 +112,7 @@ class WeightFigures:
     squares: float  # sum of w^2
     largest: float
     unknown: float  # sum of w where a reward is missing without a known chance
+    unsupported: float  # sum of chances to do something else where the log took none, in rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class DecisionSums:
         self._users = np.zeros((self._places[-1], 0))  # [c, users], with room for more
         self._n_users = 0
         self._totals, self._products = np.zeros(self._places[-1]), np.zeros((self._places[-1],) * 2)
-        self._weights = np.zeros((len(terms), 3))  # sum of squares, largest, unknown
+        self._weights = np.zeros((len(terms), 4))  # as WeightFigures
         self._n, self._missing, self._lowest, self._highest = 0, 0, inf, -inf
 
     def add(self, log: LoggedDecisions, policies: Sequence[PolicyChoices]) -> None:
@@ -183,6 +185,8 @@ class DecisionSums:
             residual = reward - log.predicted
             if some:
                 residual[absent] = 0.0
+        certain = log.propensity >= 1.0
+        without_chance = bool(certain.any())
         for i, policy in enumerate(policies):
             at, w = self._places[i], np.multiply(policy.probability, inverse, out=x[self._places[i]])
             if self._model[i]:
@@ -191,9 +195,15 @@ class DecisionSums:
             for model, shrinkage, size in self._terms[i]:
                 at += 1
                 np.multiply(shrinkage(w, size), residual if model else reward, out=x[at])
-            squares, largest, unknown = self._weights[i]
+            squares, largest, unknown, unsupported = self._weights[i]
             lost = w[absent].sum() if some and log.chance is None else 0.0
-            self._weights[i] = squares + np.einsum("n,n", w, w), max(largest, w.max()), unknown + lost
+            elsewhere = (1.0 - policy.probability[certain]).sum() if without_chance else 0.0
+            self._weights[i] = (
+                squares + np.einsum("n,n", w, w),
+                max(largest, w.max()),
+                unknown + lost,
+                unsupported + elsewhere,
+            )
         if log.user is None or self._rows:
             self._totals += x.sum(axis=1)
             self._products += x @ x.T

@@ -25,6 +25,7 @@ LOG = "log"
 LEAST_ROWS = 100.0  # effective ones
 LARGEST_SHARE = 0.05  # of the weight, of one row
 MOST_ERRORS = 3.0  # of the mean weight from 1
+MOST_UNSUPPORTED = 0.5  # rows in which it would do something else, and the log took no chance
 _ROUNDING = 1e-6  # of the rewards' range: a smaller difference is one of rounded propensities
 _SLOPE_DELTA, _MSE_DELTA = 0.1, 0.05  # those of Open Bandit Pipeline
 StepVerdict = Literal["higher", "lower", "open", "reference", "withheld", "biased"]
@@ -204,7 +205,7 @@ def _policy_weights(sums: SummedDecisions, policy: int, name: str) -> PolicyWeig
         name, total / n, error, total**2 / figures.squares if total else 0.0,
         figures.largest, figures.largest / total if total else 0.0, _bounds(sums, policy), "",
     )  # fmt: skip
-    return replace(weights, withheld=_reason(sums, weights))
+    return replace(weights, withheld=_reason(sums, policy, weights))
 
 
 def _bounds(sums: SummedDecisions, policy: int) -> tuple[float, float] | None:
@@ -216,7 +217,7 @@ def _bounds(sums: SummedDecisions, policy: int) -> tuple[float, float] | None:
     return (known + sums.lowest * unknown) / sums.rows, (known + sums.highest * unknown) / sums.rows
 
 
-def _reason(sums: SummedDecisions, weights: PolicyWeights) -> str:
+def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
     """Reason to withhold verdicts on a policy, and what to log instead; none: nothing."""
     if weights.bounds is not None:
         low, high = weights.bounds
@@ -228,6 +229,11 @@ def _reason(sums: SummedDecisions, weights: PolicyWeights) -> str:
     if not weights.mean:
         return (
             "it never does what the log did; log decisions of which it takes some, such as those of policy=interleave"
+        )
+    if (unsupported := sums.weights[policy].unsupported) > MOST_UNSUPPORTED:
+        return (
+            f"in {unsupported:,.0f} rows it would do something else, and the log took no chance (propensity 1), so "
+            "nothing is known of them. Log with a chance of what it would do, such as by policy=interleave"
         )
     if abs(weights.mean - 1.0) > max(MOST_ERRORS * weights.error, _ROUNDING):
         less = "it does what the log never did, or propensities are too large. Log with a chance of what it would do"

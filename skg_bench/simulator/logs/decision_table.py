@@ -25,6 +25,7 @@ DECISION_TABLES = (*TEXT_TABLES, ".parquet")
 _BATCH = 65_536  # rows
 _TRUTH = {"true": "1", "false": "0"}
 _ROUNDING = 1e-6  # of a sum of probabilities
+_LARGEST, _SMALLEST = 1e40, 1e-40  # numbers, and probabilities that are not 0: products of them stay finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,12 @@ class TableBlock:
     def numbers(self, column: str, what: str) -> F64:
         """Values of a column `[n]`, NaN where it is empty. `what`: is needed, for an error.
 
-        Raises UsageError for what is no finite number.
+        Raises UsageError for what is no number, or one that is too large.
         """
         values = _floats(self.cells[column])
-        if values is None or np.isinf(values).any():
-            words = self.cells[column].to_pylist()
-            bad = (row for row, word in enumerate(words) if not np.isfinite(_number(word)) and not _empty(word))
+        if values is None or (np.abs(values) > _LARGEST).any():
+            words = enumerate(self.cells[column].to_pylist())
+            bad = (row for row, word in words if not abs(_number(word)) <= _LARGEST and not _empty(word))
             raise self.fault(next(bad, 0), column, what)
         return values
 
@@ -62,7 +63,7 @@ class TableBlock:
         Raises UsageError for what is none.
         """
         values = self.numbers(column, what)
-        bad = ~((values >= 0 if zero else values > 0) & (values <= 1))
+        bad = ~((values >= 0 if zero else values >= _SMALLEST) & (values <= 1))
         if bad.any():
             raise self.fault(int(bad.argmax()), column, what)
         return values
@@ -108,7 +109,7 @@ class CandidateLists:
     def values(self, column: str, what: str) -> F64:
         """Numbers of another column `[N]`, one for each candidate.
 
-        Raises UsageError for lists of other lengths, and what is no finite number.
+        Raises UsageError for lists of other lengths, what is no number, and one that is too large.
         """
         lists = self.block.cells[column]
         if not is_list(lists):
@@ -120,8 +121,8 @@ class CandidateLists:
                 row, column, f"its row has {self.lengths[row]} {self.column}; give a number for each"
             )
         values = _floats(pc.list_flatten(lists))
-        if values is None or not np.isfinite(values).all():
-            bad = 0 if values is None else int((~np.isfinite(values)).argmax())
+        if values is None or not (np.abs(values) <= _LARGEST).all():
+            bad = 0 if values is None else int((~(np.abs(values) <= _LARGEST)).argmax())
             raise self.block.fault(int(np.searchsorted(self.starts, bad, "right")) - 1, column, what)
         return values
 
@@ -172,7 +173,8 @@ class UserNumbers:
         if any(map(_empty, words)):
             empty = next(i for i, word in enumerate(words) if _empty(word))
             raise block.fault(int((place == empty).argmax()), column, "each row needs a user; or map no user at all")
-        return np.array([self._known.setdefault(word, len(self._known)) for word in words], np.int64)[place]
+        names = [word.strip() if isinstance(word, str) else word for word in words]
+        return np.array([self._known.setdefault(name, len(self._known)) for name in names], np.int64)[place]
 
 
 def is_list(cells: pa.Array) -> bool:

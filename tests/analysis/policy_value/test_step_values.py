@@ -218,6 +218,18 @@ def test_what_a_log_does_not_carry_is_withheld_with_the_reason() -> None:
     assert "one row has 9.6 % of its weight, 201" in reason(one)
 
 
+def test_eight_rows_of_which_a_log_without_chance_says_nothing_make_no_verdict() -> None:
+    n = 20_000
+    other = np.arange(n) % 2_500 == 7
+    log = Planted(np.arange(n) // 20, np.ones(n), np.where(other, 1.0, np.arange(n) % 2), np.where(other, 0.0, 1.0),
+                  np.full(n, 0.5), np.full(n, 0.5))  # fmt: skip
+    made = answered(log)
+    assert abs(made.weights[1].mean - 1.0) < 3 * made.weights[1].error  # so this alone would let it pass
+    assert "in 8 rows it would do something else, and the log took no chance" in made.weights[1].withheld
+    assert {value.verdict for value in made.values[1:]} == {"withheld"}
+    assert answered(changed(log, probability=np.ones(n))).weights[1].withheld == ""
+
+
 def test_a_withheld_reference_withholds_the_differences_to_it_and_no_value() -> None:
     log = planted(np.random.default_rng(3), 60, 0.1)
     wanted = {"new": [ESTIMATORS["ips"]], "none": [ESTIMATORS["ips"]]}
