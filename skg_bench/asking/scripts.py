@@ -221,6 +221,12 @@ def _read(prompt: Prompt) -> str:
     return "I do not know."
 
 
+def _echo(prompt: Prompt) -> str:
+    """All that stands in the prompt beside a message that begins with `Question:`, a line each. The rest is noted."""
+    lines, message = _lines(prompt)
+    return "\n".join(lines) if message.startswith("Question:") else "Noted."
+
+
 def _lines(prompt: Prompt) -> tuple[list[str], str]:
     """Lines that a prompt holds beside its question, and that: the last line of the message."""
     data = data_of(prompt)
@@ -245,4 +251,5 @@ SCRIPTS: Mapping[str, Mapping[str, ScriptRule]] = {
     },
     "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey), "chooser": _choose},
     "reader": {"answer": _read},
+    "echo": {"answer": _echo},
 }

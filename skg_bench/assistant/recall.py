@@ -53,10 +53,10 @@ class Recall:
     def answer(self, query: Message, state: History) -> tuple[History, Reply]:
         """The model's answer, with what it is given to read."""
         n, turn = len(query.text), query.turn
-        newest = np.arange(min(turn, state.answer.shape[1]))[::-1]  # a frozen one knows fewer turns
+        newest = np.arange(min(turn, state.answer.shape[1]))[::-1]
         answers, words = state.answer[:n, newest], state.words[:n, newest]
-        if self.recalls == "last":
-            answers, words = answers[:, : self.last], words[:, : self.last]
+        if self.recalls == "last":  # those of turns that it knows: a frozen one has no newer ones
+            answers = np.where(np.cumsum(answers >= 0, axis=1) <= self.last, answers, -1)
         if query.truth is not None:
             about = query.truth.judge(np.arange(n)[:, None], answers, "as given") != WRONG
             answers = np.where(about & (answers >= 0), answers, -1)

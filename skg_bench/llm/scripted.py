@@ -10,7 +10,7 @@ from skg_bench.asking.structured import value_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
-Script = Literal["learner", "obedient", "reader"]
+Script = Literal["learner", "obedient", "reader", "echo"]
 _CHARACTERS = 4  # a token; rule of thumb for English
 
 
@@ -18,7 +18,8 @@ _CHARACTERS = 4  # a token; rule of thumb for English
 class Scripted:
     """Answers by the rules `script`. `learner`: notes what was answered well, and tags the skills that were used.
     `obedient`: obeys, besides, every order that stands anywhere in the data, as no model should. `reader`: answers
-    users with what stands in its prompt, word for word, and with nothing else.
+    users with what stands in its prompt, word for word, and with nothing else. `echo`: repeats all of it at questions,
+    so that a check sees what a model would have read.
     """
 
     script: Script

@@ -200,12 +200,18 @@ def test_words_that_show_nothing_are_no_answer(tmp_path: Path) -> None:
 
 
 def test_a_frozen_history_ends_where_it_was_frozen(tmp_path: Path) -> None:
-    arms = "arms={all: [assistant=recall], frozen: [assistant=recall, freeze=all, freeze_at=8], never: [policy=never]}"
+    arms = (
+        "arms={all: [assistant=recall], frozen: [assistant=recall, freeze=all, freeze_at=9], never: [policy=never], "
+        "last: [assistant=recall, assistant.recalls=last, assistant.last=9, freeze=all, freeze_at=9]}"
+    )
     run = skg_bench.run([*SIZE, arms, "reference=never", "users=2", f"out={tmp_path / 'run'}"])
-    live, frozen = rows(run, "all"), rows(run, "frozen")
-    before = live["turn"] <= 8
+    live, frozen, last = (rows(run, arm) for arm in ("all", "frozen", "last"))
+    before = live["turn"] <= 9
     assert (live["said"].astype(str) == frozen["said"].astype(str))[before].all()
     assert (frozen["states"] == "right").sum() < (live["states"] == "right").sum()
+    # the last nine of nine are all of them, however long ago they were frozen
+    assert (last["said"].astype(str) == frozen["said"].astype(str)).all()
+    assert (last["tokens_in"] == frozen["tokens_in"]).all()
 
 
 def test_words_from_memory_are_no_call_and_cost_what_an_earlier_answer_costs(tmp_path: Path) -> None:
