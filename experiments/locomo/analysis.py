@@ -28,7 +28,8 @@ ARMS = {
     "never": "no memory",
     "last_20": "the last 20 messages",
     "everything": "the newest 3,000 words of all messages",
-    "book": "skillbook of all answers, the nearest message",
+    "book": "skillbook of all answers, the nearest message, if it is near enough",
+    "book_always": "the same, however far the nearest is",
     "nearest_3": "the 3 nearest messages",
     "nearest_20": "the 20 nearest messages",
     "dict_3": "the 3 messages with the rarest words in common",
@@ -182,7 +183,9 @@ def played(made: Sequence[Conversation], folder: Path, overrides: Sequence[str])
     table = folder / "tasks.jsonl"
     most = write_tasks(made, table)
     world = (f"path={table}", "columns.intent=kind", "check=experiments.locomo.corpus.holds_evidence", "rated=0")
+    always = f"fork=book@{most}, serving=prompted, router=recipe, curator=everything, policy=always"
     words = ["experiment=locomo", *(f"simulator.{text}" for text in world), "llm.llm.script=echo"]
+    words.append(f"+arms.book_always=[{always}]")
     return skg_bench.run([*words, "freeze=all", f"freeze_at={most}", f"out={folder / 'run'}", *overrides])
 
 

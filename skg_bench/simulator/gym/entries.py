@@ -16,6 +16,7 @@ RUN_AS_CODE = frozenset(
     }
 )  # fmt: skip
 """Families whose checks run what a model says as Python: `eval`, or sympy's `parse_expr`."""
+_NO_ANSWERS = ("I do not know.", "0", "1")  # words to which some checks give full marks at any task
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _Score = Callable[[str, Mapping[str, Any]], float]
 
@@ -42,7 +43,8 @@ def families() -> Sequence[str]:
 def gym_entries(names: tuple[str, ...]) -> Sequence[GymEntry]:
     """Entries of families, in their order; equal questions once.
 
-    Raises UsageError for a family that is unknown, comes twice, makes other entries the next time, or has no answers.
+    Raises UsageError for a family that is unknown, comes twice, makes other entries the next time, or has none whose
+    check tells its answer from others.
     """
     known = families()
     made = list[GymEntry]()
@@ -59,7 +61,10 @@ def gym_entries(names: tuple[str, ...]) -> Sequence[GymEntry]:
         if [(each.question, each.answer) for each in _made(name)] != [(each.question, each.answer) for each in entries]:
             raise UsageError(f"simulator.families: {name} makes other tasks each time; take another family")
         if not entries:
-            raise UsageError(f"simulator.families: {name} says no answers to its tasks; take another family")
+            raise UsageError(
+                f"simulator.families: {name} has no task whose check tells a right answer from others; take another "
+                "family"
+            )
         made += entries
     return tuple(made)
 
@@ -73,7 +78,14 @@ def _made(name: str) -> list[GymEntry]:
         for task in tasks
         if isinstance(task["answer"], str) and task["answer"].strip()
     }
-    return [each for each in entries.values() if solved(each, each.answer)]
+    made = list(entries.values())
+    return [each for each, other in zip(made, [*made[1:], *made[:1]], strict=True) if _tells(each, other)]
+
+
+def _tells(entry: GymEntry, other: GymEntry) -> bool:
+    """Does its check give full marks to its answer, and none to that of another entry, nor to what answers nothing?"""
+    wrong = {*_NO_ANSWERS, other.answer} - {entry.answer}
+    return solved(entry, entry.answer) and not any(solved(entry, words) for words in wrong)
 
 
 def solved(entry: GymEntry, words: str) -> bool:

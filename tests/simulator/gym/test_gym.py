@@ -57,6 +57,14 @@ def test_a_check_of_a_family_knows_more_right_answers_than_one_and_survives_any_
         assert not solved(entry, words)
 
 
+def test_tasks_whose_checks_take_what_answers_nothing_are_left_out() -> None:
+    entries = gym_entries(("coin_flip", "polynomial_equations"))  # these take 0 for many numbers
+    assert {each.family for each in entries} == {"coin_flip", "polynomial_equations"}
+    assert len(entries) < 110
+    for each in entries:
+        assert not any(solved(each, words) for words in (UNSOLVED, "0", "1") if words != each.answer)
+
+
 def test_families_whose_checks_run_words_as_code_are_refused() -> None:
     from reasoning_gym.factory import DATASETS
 
@@ -75,7 +83,8 @@ def test_families_whose_checks_run_words_as_code_are_refused() -> None:
         ({"families": ("gcd", *FAMILIES)}, "gcd stands there twice"),
         ({"families": ("countdown", *FAMILIES)}, "the check of countdown runs what a model says as Python code"),
         ({"families": ("list_functions", *FAMILIES)}, "list_functions makes other tasks each time"),
-        ({"families": ("rush_hour", *FAMILIES)}, "rush_hour says no answers to its tasks"),
+        ({"families": ("rush_hour", *FAMILIES)}, "rush_hour has no task whose check tells a right answer from others"),
+        ({"families": ("game_of_life_halting", *FAMILIES)}, "game_of_life_halting has no task whose check tells"),
         ({"groups": 3}, "is 9 tasks, more than the 6 of simulator.families"),
         ({"times": 7, "groups": 1}, "1 to 6"),
         ({"reuse": "both"}, "simulator.reuse='both', valid are family, entry, none"),
