@@ -96,8 +96,8 @@ def _decisions(world: LogWorld, users: int, rng: np.random.Generator) -> I64:
 def coverages(world: LogWorld, logs: int, seed: int) -> Iterator[Coverage]:
     """Draw logs, and count the intervals that hold the truth."""
     truth, gap = value(ASKED), value(ASKED) - value(LOGGED)
-    asked = [answers(world, generator(seed, i)).values[1:] for i in range(logs)]
-    given = [values for values in asked if values[0].verdict != "withheld"]
+    drawn = [answers(world, generator(seed, i)).values[1:] for i in range(logs)]
+    given = [values for values in drawn if values[0].verdict != "withheld"]
     parts = {
         "by user": [[low <= truth <= high for low, high in (v.interval for v in values)] for values in given],
         "by row": [

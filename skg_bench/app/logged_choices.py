@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from skg_bench.app.building import build
 from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.overrides import parse
-from skg_bench.app.trust import COMMAND_LINE, FromFile
+from skg_bench.app.trust import FromFile
 from skg_bench.core.deciding import Candidates, Policy, Shown
 from skg_bench.core.draws import fold
 from skg_bench.core.errors import UsageError, nearest
@@ -80,7 +80,6 @@ def _run_blocks(
 def _target_policy(run: Run, arm: str, target: str, texts: Sequence[str]) -> Policy[Any]:
     where = f"--target {target}: "
     node = _node(run, arm)
-    origin: FromFile | Any = FromFile(str(run.path), trusted=False)
     for override in parse(list(texts), where):
         head, _, key = override.path.partition(".")
         if head != "policy" or override.delete or "." in key:
@@ -89,7 +88,7 @@ def _target_policy(run: Run, arm: str, target: str, texts: Sequence[str]) -> Pol
                 "NAME or policy.KEY=VALUE. Another router, scorer or curator needs a run of its own"
             )
         if override.choice:
-            (chosen,), origin = hydra_trees().options("policy", [str(override.value)]), COMMAND_LINE
+            (chosen,) = hydra_trees().options("policy", [str(override.value)])
             node = dict(chosen)
         elif key not in node:
             raise UsageError(f"{where}{override.text}: {nearest(key, [name for name in node if name != '_target_'])}")
@@ -97,7 +96,7 @@ def _target_policy(run: Run, arm: str, target: str, texts: Sequence[str]) -> Pol
             node[key] = override.value
     if not texts:
         raise UsageError(f"{where}no override is given; write --target '{target}=[policy.threshold=0.6]'")
-    policy: Policy[Any] = build("policy", node, origin, where)
+    policy: Policy[Any] = build("policy", node, FromFile(str(run.path), trusted=False), where)
     return policy
 
 

@@ -302,7 +302,7 @@ def test_an_export_takes_no_place_from_a_manifest(canary: Canary, tiny_run: Run,
 
 # ------------------------------------------------------------------------------------------------------- from outside
 
-FILES = ("runs", "run", "book", "files", "file", "baseline", "batch")  # parameters of commands that name files
+FILES = ("runs", "run", "book", "files", "file", "baseline", "batch", "log")  # parameters of commands that name files
 
 
 def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -339,11 +339,13 @@ def test_a_command_reaches_nothing_that_its_file_names(
     compositions = {name: {**arm, **evil} for name, arm in tiny_run.manifest["compositions"].items()}
     run = str(changed(Run(tmp_path / "run"), config=config, compositions=compositions).path)
     given = {
-        "runs": [run], "run": [run], "book": [run], "files": [str(file)], "file": [str(file)], "batch": [str(file)],
+        "runs": [run], "run": [run], "log": [run], "book": [run], "files": [str(file)], "file": [str(file)],
         "baseline": ["--baseline", str(ROOT / "data" / "gate" / "baseline.json")], "arm": ["--arm", "skg"],
+        "batch": [str(file)],
         "out": ["--out", str(out)], "tracker": ["opik"], "store": [str(tmp_path / "books.db")], "user": ["--user", "0"],
     }  # fmt: skip
-    more = ("arm", "user") if door[0] == "skillbook" else ()
+    given |= {"target": ["--target", "never=[policy=never]"], "reward": ["--reward", "answer_correct"]}
+    more = {"skillbook": ("arm", "user"), "estimate": ("arm", "target", "reward")}.get(door[0], ())
     words = list(door)
     for one in DOORS[door].params:
         if one.required or one.name in more:

@@ -1,4 +1,4 @@
-"""What a log says of policies as one SVG: their values with intervals, hollow, as they are of the states of the log."""
+"""Figure of what a log says of policies, as one SVG: values with intervals, hollow, as they are of the log's states."""
 
 from collections.abc import Sequence
 from html import escape
