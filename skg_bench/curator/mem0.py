@@ -22,8 +22,9 @@ MEM0_DATA = {FACTS: ("question", "answer", "feedback", "skills_used"), MEMORY: (
 
 @dataclass(frozen=True)
 class FactsByModel(Proposer):
-    """Asks a model for the facts of a turn; and, if there are any, which are new (ADD), which change a memory (UPDATE)
-    or make one wrong (DELETE), and which are known (NONE).
+    """Asks a model for the facts of a turn, and then what they change in the memories.
+
+    A fact is new (ADD), changes a memory (UPDATE), makes one wrong (DELETE), or is known (NONE).
     """
 
     llm: TextModel
