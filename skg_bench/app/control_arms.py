@@ -6,9 +6,9 @@ Each has the name of the arm and a suffix, and a contrast of the arm against it 
 from collections.abc import Mapping
 from typing import Any
 
+from skg_bench.app.hydra_trees import Config
 from skg_bench.core.errors import UsageError, nearest
 
-Config = dict[str, Any]
 NEEDED_OPTIONS = (("policy", "never"), ("policy", "uniform"), ("curator", "none"), ("curator", "sham"))
 _ASKS = {
     "empty": "skills, against the same learning of which nothing is served",
@@ -39,8 +39,8 @@ def with_controls(root: Config) -> Config:
 
 
 def controls_by_name(root: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Names of the controls of a root, with their arm and suffix. Ratings by a coin alone are a control of advice:
-    where skills keep answers, `curator=sham` changes these, too.
+    """Names of the controls of a root, with their arm and suffix. Ratings by a coin alone are a control where
+    a world has strategies: where skills keep answers, `curator=sham` changes these, too.
     """
     suffixes = [suffix for suffix in _ASKS if suffix != "coin" or _strategies(root)]
     return {f"{arm}_{suffix}": (arm, suffix) for arm in dict.fromkeys(root["controls_of"]) for suffix in suffixes}

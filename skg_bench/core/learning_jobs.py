@@ -44,6 +44,11 @@ class Jobs:
         return Jobs(*(getattr(self, f.name)[which] for f in fields(self)))
 
 
+def unheard() -> list[str]:
+    """Raises ValueError: nobody noted what was said at a turn."""
+    raise ValueError("nobody noted what was said at this turn")
+
+
 _FLOATS = ("cost_usd", "latency_ms")
 _EMPTY: dict[str, Any] = {f.name: np.zeros(0, np.float64 if f.name in _FLOATS else np.int32) for f in fields(Jobs)}
 NO_JOBS = Jobs(**_EMPTY)

@@ -16,7 +16,7 @@ from skg_bench.core.content import Contents
 from skg_bench.core.domain import ANSWERS, Domain
 from skg_bench.core.feedback import FEEDBACK_KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
-from skg_bench.core.learning_jobs import Jobs
+from skg_bench.core.learning_jobs import Jobs, unheard
 from skg_bench.core.world import Reaction
 
 Serving = Literal["stored", "prompted", "procedure"]
@@ -333,16 +333,9 @@ def _nowhere(_jobs: Jobs) -> None:
     """Ignores jobs, where no log is kept."""
 
 
-def unheard() -> list[str]:
-    """Raises ValueError: nobody noted the words of this turn."""
-    raise ValueError("this turn has no words of answers")
-
-
 @dataclass(frozen=True, slots=True)
 class LearningContext:
-    """Turn for a curator that compares, reads or writes texts, draws, asks a model, or is an oracle, `[B]` each.
-    Others need none.
-    """
+    """Turn for a curator that compares, reads or writes texts, draws, asks a model, or is an oracle, `[B]` each."""
 
     event: U64  # key of the event, to fold purposes and items on
     similarity: BookSimilarity

@@ -16,8 +16,8 @@ from skg_bench.curator.shared.learning_job import LearningJob, Proposal
 from skg_bench.curator.shared.proposer import Proposer
 from skg_bench.skillbook.proposals import Limits
 
-FACTS, MEMORY = "mem0_facts", "mem0_memory"
-MEM0_DATA = {FACTS: ("question", "answer", "feedback", "skills_used"), MEMORY: ("facts", "skillbook")}
+TAKER, KEEPER = "mem0_facts", "mem0_memory"
+MEM0_DATA = {TAKER: ("question", "answer", "feedback", "skills_used"), KEEPER: ("facts", "skillbook")}
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class FactsByModel(Proposer):
 
     def propose(self, jobs: Sequence[LearningJob]) -> list[Proposal]:
         """Asks for the facts of all jobs, and then what they change."""
-        books, file = rendered_books(jobs, self.book_characters), self._file(FACTS)
+        books, file = rendered_books(jobs, self.book_characters), self._file(TAKER)
         facts = self.llm.complete([job.prompt(file, job.data, Purpose.REFLECT, self.answer_tokens) for job in jobs])
         prompts = [
             job.prompt(
-                self._file(MEMORY), {"facts": call.value["facts"], "skillbook": book.text}, Purpose.MANAGE,
+                self._file(KEEPER), {"facts": call.value["facts"], "skillbook": book.text}, Purpose.MANAGE,
                 self.answer_tokens,
             )
             for job, call, book in zip(jobs, facts, books, strict=True)
@@ -70,11 +70,11 @@ def _some(facts: Completion) -> bool:
 def _proposal(facts: Completion, change: Completion | None) -> Proposal:
     reflection = facts.value if facts.end == "ok" else None
     if change is None:
-        return Proposal(None, "v1", {FACTS: facts}, reflection)
+        return Proposal(None, "v1", {TAKER: facts}, reflection)
     events = change.value["memory"] if change.end == "ok" else []
     operations = [_operation(event) for event in events if event["event"] != "NONE"]
     batch = {"operations": operations} if operations else None
-    return Proposal(batch, "v1", {FACTS: facts, MEMORY: change}, reflection)
+    return Proposal(batch, "v1", {TAKER: facts, KEEPER: change}, reflection)
 
 
 def _operation(event: Mapping[str, Any]) -> dict[str, Any]:

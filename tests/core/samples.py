@@ -206,7 +206,8 @@ def context(
     similarity, event = InBook(table(rng, texts, 32), text, books), rng.integers(0, 2**64, b, np.uint64)
     messages, nobody = np.concatenate([np.maximum(past, 0), text[:, None]], axis=1), np.full((b, 1), -1, np.int32)
     every = np.ones(b, np.bool_)
-    return LearningContext(event, similarity, TEXTS, messages, past, nobody, every, ~every)
+    words = [f"answer {user}" for user in range(b)]
+    return LearningContext(event, similarity, TEXTS, messages, past, nobody, every, ~every, words=words.copy)
 
 
 def draws(rng: np.random.Generator, b: int) -> Draws:

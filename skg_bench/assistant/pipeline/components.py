@@ -80,7 +80,7 @@ class Components:
             raise UsageError(f"book={arm.book} serves a given skillbook and learns nothing; add curator=none")
         if not self.jobs.at_once and self.curator.reasons and not asks_model(self.curator):
             raise UsageError(
-                f"jobs.call_seconds={self.jobs.call_seconds}: curator={type(self.curator).__name__} asks no model and "
+                f"jobs.call_seconds={self.jobs.call_seconds}: curator={type(self.curator).__name__} "
                 "learns at once; take curator=reflective or reflecting, or jobs=at_once"
             )
         if arm.freeze is not None and self.curator.sees_truth:

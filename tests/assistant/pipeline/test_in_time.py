@@ -290,7 +290,7 @@ def test_what_no_job_can_take_is_refused(values: dict[str, Any], words: str) -> 
 
 
 def test_a_curator_that_asks_no_model_takes_no_time() -> None:
-    with pytest.raises(UsageError, match="curator=SKG asks no model and learns at once; take curator=reflective"):
+    with pytest.raises(UsageError, match="curator=SKG learns at once; take curator=reflective"):
         arms(compose(["jobs=model_calls"]).arms, COMMAND_LINE)
 
 
