@@ -102,8 +102,8 @@ class Evidence:
 
     def answered(self, arm: str) -> float:
         """Share of questions whose answer stands in the prompt word for word."""
-        said = zip(self.column(arm, "said"), self.questions.values(), strict=True)
-        return float(np.mean([isinstance(words, str) and holds(words, each.answer) for words, each in said]))
+        answers = zip(self.column(arm, "said"), self.questions.values(), strict=True)
+        return float(np.mean([isinstance(words, str) and holds(words, each.answer) for words, each in answers]))
 
     def spread(self, values: F64) -> Spread:
         """Mean of values of the questions."""

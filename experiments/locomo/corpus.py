@@ -81,8 +81,8 @@ def _conversation(document: Any) -> Conversation:
     return Conversation(str(document["sample_id"]), tuple(by_id.values()), tuple(questions), unknown)
 
 
-def _questions(asked: Sequence[Any], by_id: dict[str, str]) -> Iterator[LocomoQuestion]:
-    for each in asked:
+def _questions(documents: Sequence[Any], by_id: dict[str, str]) -> Iterator[LocomoQuestion]:
+    for each in documents:
         turns = (f"D{session}:{turn}" for session, turn in _TURN.findall(" ".join(each["evidence"])))
         evidence = tuple(dict.fromkeys(by_id[turn] for turn in turns if turn in by_id))
         if evidence:
@@ -97,8 +97,8 @@ def write_tasks(made: Sequence[Conversation], file: Path) -> int:
     most = max(len(each.told) for each in made)
     with file.open("w", encoding="utf-8") as lines:
         for each in made:
-            told = [*[_GREETING] * (most - len(each.told)), *each.told]
-            rows: list[tuple[str, str | None, str]] = [(message, None, "told") for message in told]
+            messages = [*[_GREETING] * (most - len(each.told)), *each.told]
+            rows: list[tuple[str, str | None, str]] = [(message, None, "told") for message in messages]
             rows += [(asks.message, "\n".join(asks.evidence), f"category {asks.category}") for asks in each.questions]
             for place, (message, reference, kind) in enumerate(rows):
                 time = (_START + timedelta(minutes=place)).isoformat()
