@@ -26,8 +26,8 @@ from skg_bench.core.batch import part
 from skg_bench.curator.everything import Everything
 
 @dataclass(frozen=True)
-class EveryThird:
-    """Captures every third answer of the LLM, and counts them where no state is."""
+class FirstSixty:
+    """Captures the first sixty answers of the LLM, and counts them where no state is."""
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = Everything.reasons
     count: dict[str, int] = field(default_factory=lambda: {"answers": 0}, hash=False)
@@ -41,16 +41,16 @@ class EveryThird:
     def curate(self, seen, reaction, known, books, state):
         self.count["answers"] += int((seen.context.asks & ~seen.hit).sum())
         _, batch = Everything().curate(seen, reaction, known, books, None)
-        return None, part(batch, (batch.source < 0) | (self.count["answers"] % 3 == 0))
+        return None, part(batch, (batch.source < 0) | (self.count["answers"] <= 60))
 
 @dataclass(frozen=True)
-class Listing(EveryThird):
+class Listing(FirstSixty):
     """A state that is no dataclass of arrays."""
     def start(self, n: int) -> Any:
         return [0] * n
 
 @dataclass(frozen=True)
-class Short(EveryThird):
+class Short(FirstSixty):
     """It cannot be called as curators are."""
     def curate(self, seen, offer):
         return None
@@ -135,15 +135,15 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     write(site / "planted" / "__init__.py", "")
     write(site / "planted" / "curators" / "__init__.py", "")
     write(site / "planted" / "curators" / "memory.py", CURATOR)
-    for option, name in (("every_third", "EveryThird"), ("listing", "Listing"), ("short", "Short")):
+    for option, name in (("first_sixty", "FirstSixty"), ("listing", "Listing"), ("short", "Short")):
         write(site / "planted" / "conf" / "curator" / f"{option}.yaml", f"_target_: planted.curators.memory.{name}\n")
     with joined(site, "planted", monkeypatch) as cases:
         yield {case.option: case for case in cases}
 
 
 def test_a_component_that_hides_a_memory_fails_by_name(tmp_path: Path, planted: dict[str, suite.Case]) -> None:
-    lines = suite.failures(planted["every_third"], tmp_path / "runs")
-    assert all(line.startswith("curator=every_third of planted: ") for line in lines)
+    lines = suite.failures(planted["first_sixty"], tmp_path / "runs")
+    assert all(line.startswith("curator=first_sixty of planted: ") for line in lines)
     broken = ("cohort=512 and cohort=3 differ", "killed and resumed differ", "alone and in a stack differ")
     assert all(any(what in line for line in lines) for what in broken), lines
 
