@@ -46,9 +46,9 @@ def estimate_command(
     figure: Annotated[Path | None, typer.Option(help="Draw the values into this file, .svg.")] = None,
     by_row: Annotated[bool, typer.Option("--by-row", help="Also print intervals as if rows were independent.")] = False,
 ) -> None:
-    """Estimate what policies that were not run would have been worth, from a log.
+    """Estimate the value of policies that were not run.
 
-    Estimand: other decisions in the states that the log reached. The log has to state the probability of each decision.
+    Estimand: other decisions in the states that a log reached. The log has to state the probability of each decision.
     """
     with plain_errors():
         from skg_bench.app.estimate_tables import show_estimates

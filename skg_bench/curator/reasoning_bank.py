@@ -21,8 +21,9 @@ REASONING_DATA = ("question", "answer", "feedback", "skills_used", "skillbook")
 
 @dataclass(frozen=True)
 class ReasoningBank(Proposer):
-    """Asks a model for lessons of each turn that is rated ok or a miss, in words of its own for each; the rest teaches
-    nothing, and costs nothing.
+    """Asks a model for lessons of each turn that is rated ok or a miss, with a prompt for each of the two.
+
+    Other turns teach nothing, and cost nothing.
     """
 
     llm: TextModel
