@@ -203,7 +203,7 @@ def _row(arm: str, operation: str, counts: Verdict, tell: str, after: str) -> tu
 
 
 def analyse(run: OneRun) -> Report:
-    """Tells for each arm that removes or rewords how often that hit a bad skill."""
+    """Counts for each arm how many of the skills that it removed or reworded were bad."""
     world, seed = world_of(run)
     known = worths(world, seed, int(run.manifest["users"]), int(run.manifest["weeks"]))
     rows = [row for arm in run.arms if judged_skills(run, arm) for row in rows_of(run, arm, known)]

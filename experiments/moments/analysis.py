@@ -112,10 +112,10 @@ def moments_table(known: PublicMoments, values: Mapping[str, float]) -> Table:
 
 
 def analyse(overrides: Chosen = None) -> Report:
-    """Holds the moments of simulated users against published ones.
+    """Compares moments of simulated users with published figures.
 
-    As expected: those miss their tolerance that have a reason to stay, and no others; each planted flaw moves its
-    moment out; public corpora give the figures that are quoted of them.
+    As expected if exactly the moments with a stated reason miss their tolerance, each planted flaw moves its moment
+    out of it, and public corpora give the quoted figures.
     """
     given = overrides or []
     if other := [text for text in given if text.split("=")[0].split(".")[0] not in _OVERRIDDEN]:

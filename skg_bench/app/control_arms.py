@@ -1,4 +1,4 @@
-"""Controls of an arm that learns, for nothing: arms that differ from it in what a reviewer would ask about.
+"""Ready-made controls of an arm that learns: arms that differ from it in what a reviewer would ask about.
 
 Each has the name of the arm and a suffix, and a contrast of the arm against it on the page.
 """

@@ -99,7 +99,7 @@ def label_data(
     n: Annotated[int, typer.Option("--n", help="Turns to draw, for the shares of all arms.", min=1)] = 60,
     following: Annotated[
         int | None,
-        typer.Option("--next", help="Turns to draw, that narrow the decision on one arm most.", min=1),
+        typer.Option("--next", help="Of a log: turns to draw, those that narrow the decision on one arm most.", min=1),
     ] = None,
     read: Annotated[
         list[Path] | None, typer.Option("--read", help="A sheet with labels; repeat it for more raters.")
@@ -108,28 +108,32 @@ def label_data(
         str | None,
         typer.Option(
             help="exact, model, FILE.py:FUNCTION, MODULE:FUNCTION, or a sheet that a program filled. Labels of people "
-            "take its errors out."
+            "correct its errors."
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Time that a function may take to judge an answer.", min=0.001)] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(help="Most seconds that a function may take for an answer.", min=0.001)
+    ] = 60.0,
     seed: Annotated[
         int | None,
-        typer.Option(help="Order in which turns are judged. Another one for an arm that was tuned on labels.", min=0),
+        typer.Option(
+            help="Order in which turns are judged. Take another one for an arm that was tuned on labels.", min=0
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A new CSV file for the turns to be judged.")] = None,
     page: Annotated[Path | None, typer.Option(help="A new HTML file: the same as a page that works offline.")] = None,
-    arm: Annotated[str | None, typer.Option(help="An arm that answers from memory. Default: all.")] = None,
+    arm: Annotated[str | None, typer.Option(help="Of a log: an arm that answers from memory. Default: all.")] = None,
     price: Annotated[
         float | None,
         typer.Option(
-            help="Price of a wrong answer, in the log's money. Without prices there: in calls of the model.", min=0
+            help="Of a log: price of a wrong answer, in its money. Without prices there: in calls of the model.", min=0
         ),
     ] = None,
 ) -> None:
     """Draw turns for people to judge, or read their labels.
 
-    Of a log, labels say what share of all hits is wrong, and whether answers from memory pay. Of tasks, they say which
-    arm is right more often. They lie beside the run.
+    On a log, labels say what share of answers from memory is wrong, and whether these pay. On tasks, they say which arm
+    is right more often. Labels are kept beside the run.
     """
     with plain_errors():
         from skg_bench.app.labelling import draw_decisive, draw_sheets, take_labels

@@ -9,17 +9,20 @@ from skg_bench.app.plain_errors import plain_errors
 
 
 def estimate_command(
-    log: Annotated[Path, typer.Argument(help="A run directory, or a table: CSV, TSV or Parquet.")],
+    log: Annotated[Path, typer.Argument(help="A run folder, or a table: CSV, TSV or Parquet.")],
     *,
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="Its probability of what the log did: a number or a column. May be given again.", metavar="NAME=P"
+            help="Policy, by its probability of what the log did: a number or a column. May be given again.",
+            metavar="NAME=P",
         ),
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(help="Of a run: the arm with another policy. May be given again.", metavar="NAME=[KEY=VALUE]"),
+        typer.Option(
+            help="Of a run: the arm with overrides of its policy. May be given again.", metavar="NAME=[KEY=VALUE]"
+        ),
     ] = None,
     columns: Annotated[
         str | None,
@@ -32,7 +35,7 @@ def estimate_command(
         str | None, typer.Option(help="Column of the reward, such as answer_correct.", metavar="COLUMN")
     ] = None,
     arm: Annotated[str | None, typer.Option(help="Of a run: the arm that made the log.")] = None,
-    against: Annotated[str, typer.Option(help="Policy to compare with. Default: what made the log.")] = "log",
+    against: Annotated[str, typer.Option(help="Policy to compare with. Default: the one that made the log.")] = "log",
     estimator: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,9 +46,9 @@ def estimate_command(
     figure: Annotated[Path | None, typer.Option(help="Draw the values into this file, .svg.")] = None,
     by_row: Annotated[bool, typer.Option("--by-row", help="Also print intervals as if rows were independent.")] = False,
 ) -> None:
-    """Say what a log tells of policies that were not run.
+    """Estimate the value of policies that were not run.
 
-    Estimand: other decisions in the states that the log reached. The log has to state the probability of each decision.
+    Estimand: other decisions in the states that a log reached. The log has to state the probability of each decision.
     """
     with plain_errors():
         from skg_bench.app.estimate_tables import show_estimates

@@ -1,4 +1,4 @@
-"""`skg-bench estimate`: what is asked on the command line, and the answers as tables."""
+"""`skg-bench estimate`: policies as the command line names them, and their values as tables."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -17,10 +17,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
 
 _STEP = (
-    "step: other decisions in the states that the log reached. What a policy would have learned from its own, and "
-    "which states it would have come to, is no part of it: it is not the value of an arm that learns"
+    "step: other decisions in the states that the log reached; it is not the value of an arm that learns, which would "
+    "learn from its own decisions and come to other states"
 )
-_INTERVALS = "intervals: 95 %, for other users ({how}); each verdict stands for itself, uncorrected for their number"
+_INTERVALS = "intervals: 95 %, for other {how}, Student's t; verdicts: not corrected for the number of policies"
 
 
 def show_estimates(
@@ -103,7 +103,7 @@ def _show(log: Path, estimates: PolicyEstimates, *, by_row: bool) -> None:
     if any(value.verdict == "biased" for value in estimates.values):
         screen.print("* biased: shrunk weights, or a model alone, get no verdict", soft_wrap=True)
     screen.print(_STEP, soft_wrap=True)
-    how = "rows, Student's t" if estimates.users is None else "clustered by user, Student's t"
+    how = "rows, taken for independent" if estimates.users is None else "users, clustered by user"
     screen.print(_INTERVALS.format(how=how), soft_wrap=True)
 
 

@@ -26,7 +26,7 @@ EXAMPLES = {
     "estimate": (
         "skg-bench estimate clicks.csv --policy random=1/34 --reward click",
         "skg-bench estimate log.parquet --policy a=p_a --policy b=p_b --against a",
-        "skg-bench estimate runs/one --reward rated --target 'a=[policy=never]'",
+        "skg-bench estimate RUN --reward answer_correct --target 'a=[policy=never]'",
     ),
     "gate": (
         "skg-bench gate --baseline baseline.json runs/gate",

@@ -1,4 +1,4 @@
-"""`skg-bench data label`: turns of a log for people to judge, and what their labels say of all hits."""
+"""`skg-bench data label`: turns of a log or of tasks for people to judge, and what their labels say of all."""
 
 import shlex
 import textwrap

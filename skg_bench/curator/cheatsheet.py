@@ -29,10 +29,10 @@ _OPEN, _CLOSE, _BETWEEN = "<cheatsheet>", "</cheatsheet>", "\n\n"
 
 @dataclass(frozen=True)
 class Cheatsheet(Proposer):
-    """Has a model rewrite the whole text of the book at each job; of several jobs of a user one after the other.
+    """Has a model rewrite the whole text of the book at each job; several jobs of a user run one after the other.
 
-    Where the answer has no `<cheatsheet>`, the text stays. A paragraph that is as `alike` to one that went as this
-    cosine of words is that skill with other words; any other new one is a new skill.
+    Where the answer has no `<cheatsheet>`, the text stays. A new paragraph whose cosine of words to one
+    that went is at least `alike` is that skill with other words; any other one is a new skill.
     """
 
     llm: TextModel

@@ -22,7 +22,7 @@ MEM0_DATA = {TAKER: ("question", "answer", "feedback", "skills_used"), KEEPER: (
 
 @dataclass(frozen=True)
 class FactsByModel(Proposer):
-    """Asks a model for the facts of a turn, and then what they change in the memories.
+    """Asks a model for the facts of a turn, and then how they change the memories.
 
     A fact is new (ADD), changes a memory (UPDATE), makes one wrong (DELETE), or is known (NONE).
     """

@@ -31,7 +31,7 @@ _ROOM = 100_000  # characters of a book, of which this prompt has none
 
 @dataclass(frozen=True)
 class Writing:
-    """`curator`, whose captures of this turn say what a model writes of question and answer.
+    """`curator`, with the text of each captured skill written by a model from question and answer.
 
     A skill whose text does not come, or is refused, is captured without one. Each text is a learning job in the log.
     """

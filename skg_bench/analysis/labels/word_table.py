@@ -21,9 +21,8 @@ WORD_HEADINGS = (
 )  # fmt: skip
 WORD_INTERVALS = (
     "intervals: 95 %, for other users with such tasks, with the error of the judge; verdicts: corrected for the number "
-    "of arms; near counts as not right, "
-    "unknown and disputed labels count both ways; sensitivity: answers that people call right and the judge too; "
-    "specificity: answers that neither calls right, of those that people do not"
+    "of arms; near counts as not right, unknown and disputed labels count both ways; sensitivity: of answers that "
+    "people call right, those that the judge calls right; specificity: of all others, those that it does not call right"
 )
 
 
@@ -46,7 +45,7 @@ class WordTables:
     title: str
     agreements: Sequence[str]  # of raters
     judges: Sequence[JudgeTable]
-    command: str  # that draws answers to be judged; empty: some are
+    command: str  # that draws answers to be judged; empty: people have judged some
 
 
 def word_tables(

@@ -223,13 +223,11 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
         low, high = weights.bounds
         return (
             f"{sums.missing:,} of {sums.rows:,} rewards are missing, and nothing says by what chance; if they lie "
-            f"among the others, the value lies between {low:.5g} and {high:.5g}. Have rewards of a random part judged, "
-            "and log the chance as reward_propensity"
+            f"between the lowest and the highest known one, the value lies between {low:.5g} and {high:.5g}. Judge a "
+            "random part of the rewards, and log the chance as reward_propensity"
         )
     if not weights.mean:
-        return (
-            "it never does what the log did; log decisions of which it takes some, such as those of policy=interleave"
-        )
+        return "it never does what the log did. Log with a chance of what it would do, such as by policy=interleave"
     if (unsupported := sums.weights[policy].unsupported) > MOST_UNSUPPORTED:
         return (
             f"in {unsupported:,.0f} rows it would do something else, and the log took no chance (propensity 1), so "
@@ -244,8 +242,8 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
         )
     if weights.effective < LEAST_ROWS:
         return (
-            f"the log is worth {weights.effective:.0f} rows of it, and {LEAST_ROWS:g} are needed; log more, or more of "
-            "what it would do"
+            f"for it the log is worth {weights.effective:.0f} rows (effective sample size), and {LEAST_ROWS:g} are "
+            "needed; log more, or more of what it would do"
         )
     if weights.share >= LARGEST_SHARE:
         return (

@@ -205,7 +205,7 @@ def test_what_a_log_does_not_carry_is_withheld_with_the_reason() -> None:
         np.full(400, 0.5),
         np.full(400, 0.5),
     )
-    assert "the log is worth 50 rows of it, and 100 are needed" in reason(rare)
+    assert "for it the log is worth 50 rows (effective sample size), and 100 are needed" in reason(rare)
     heavy = np.where(np.arange(2000) == 7, 1 / 201, 0.5)
     one = Planted(
         np.arange(2000) // 20,
