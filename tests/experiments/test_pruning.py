@@ -143,3 +143,20 @@ def test_ratings_that_part_good_from_bad_have_an_auc_of_one_and_a_coin_has_half(
     assert auc(skills, [False, True, False, True]) == 0.5
     assert np.isnan(auc(skills, [False] * 4))
     assert Verdict(0, 0, 0, 0).word == "nothing to tell"
+
+
+@pytest.mark.soak
+@pytest.mark.req("U14")
+@pytest.mark.parametrize(
+    ("world", "changes"), [("as it is", ()), ("kinds far apart, nothing wears off or discerns", TELLS)]
+)
+def test_the_table_of_the_docs_is_what_is_counted(tmp_path: Path, world: str, changes: Sequence[str]) -> None:
+    run = skg_bench.run([
+        "experiment=guardian", "contrasts=[]", "users=100", "weeks=26", "arms={live: []}", "reference=live", *changes,
+        f"out={tmp_path / 'run'}",
+    ])  # fmt: skip
+    table: Any = analyse(Run(run.path)).parts[0]
+    _, _, skills, bad, removed, precision, coin, *_, tell, _ = next(row for row in table.rows if row[1] == "REMOVE")
+    cells = (world, skills, bad, removed, precision, coin, tell)
+    line = f"| {' | '.join(cells)} |".replace("%", " %")
+    assert line in (Path(__file__).parents[2] / "docs/guardian.md").read_text("utf-8")

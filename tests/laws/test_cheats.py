@@ -82,7 +82,8 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
     for value in (Query, LearningContext):
         hints = set(get_type_hints(value).values()) - {TurnTruth | None}
         assert BookSimilarity in hints
-        learning = {WrittenTexts, Callable[[Jobs], None], Domain}  # jobs go out to the log; kinds of feedback are known
+        # jobs go out to the log; kinds of feedback are known; what was said at the turn was said to its user
+        learning = {WrittenTexts, Callable[[Jobs], None], Domain, Callable[[], list[str]]}
         says = {Contents}  # by keys of the own book, which nobody can guess
         assert hints <= data | seams | (learning if value is LearningContext else says)
     assert set(get_type_hints(TurnTruth).values()) <= data
