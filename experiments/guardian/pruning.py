@@ -27,8 +27,8 @@ from skg_bench.simulator.advice.guardian import Guardian
 LEAST = 4  # ratings of a skill that is judged; as remove_after of curator=reflective
 COMMAND = "skg-bench run experiment=guardian; skg-bench experiment guardian/pruning RUN"
 HEADINGS = (
-    "arm", "operation", "skills", "bad", "operations", "precision", "of a coin", "recall", "of a coin", "verdict",
-    "AUC of ratings", "better afterwards",
+    "arm", "operation", "skills", "bad", "operations", "precision", "precision of a coin", "recall", "recall of a coin",
+    "verdict", "AUC of ratings", "better afterwards",
 )  # fmt: skip
 _CODES = {name: (code % TAKEN_BACK, -1 if code >= TAKEN_BACK else 1) for code, name in enumerate(TAG_RATINGS)}
 
