@@ -225,7 +225,7 @@ def test_eight_rows_of_which_a_log_without_chance_says_nothing_make_no_verdict()
                   np.full(n, 0.5), np.full(n, 0.5))  # fmt: skip
     made = answered(log)
     assert abs(made.weights[1].mean - 1.0) < 3 * made.weights[1].error  # so this alone would let it pass
-    assert "in 8 rows it would do something else, and the log took no chance" in made.weights[1].withheld
+    assert "in 8 of 20,000 rows it would do something else, and the log took no chance" in made.weights[1].withheld
     assert {value.verdict for value in made.values[1:]} == {"withheld"}
     assert answered(changed(log, probability=np.ones(n))).weights[1].withheld == ""
 
