@@ -231,7 +231,8 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
     if (unsupported := sums.weights[policy].unsupported) > MOST_UNSUPPORTED:
         return (
             f"in {unsupported:,.0f} of {sums.rows:,} rows it would do something else, and the log took no chance "
-            "(propensity 1), so nothing is known of them. Log with a chance of what it would do, such as by policy=interleave"
+            "(propensity 1), so nothing is known of them. Log with a chance of what it would do, such as by "
+            "policy=interleave"
         )
     if abs(weights.mean - 1.0) > max(MOST_ERRORS * weights.error, _ROUNDING):
         less = "it does what the log never did, or propensities are too large. Log with a chance of what it would do"
