@@ -28,7 +28,7 @@ MOST_ERRORS = 3.0  # of the mean weight from 1
 MOST_UNSUPPORTED = 0.5  # rows in which it would do something else, and the log took no chance
 _ROUNDING = 1e-6  # of the rewards' range: a smaller difference is one of rounded propensities
 _SLOPE_DELTA, _MSE_DELTA = 0.1, 0.05  # those of Open Bandit Pipeline
-StepVerdict = Literal["higher", "lower", "open", "reference", "withheld", "biased"]
+StepVerdict = Literal["higher", "lower", "inconclusive", "reference", "withheld", "biased"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def step_values(
             withheld = bool(weights[name].withheld or weights[reference].withheld)
             low, high = gap.interval(sums.by_user)
             least = _ROUNDING * (sums.highest - sums.lowest)
-            verdict: StepVerdict = "higher" if low > least else "lower" if high < -least else "open"
+            verdict: StepVerdict = "higher" if low > least else "lower" if high < -least else "inconclusive"
             if name == reference:
                 verdict = "reference"
             elif withheld or estimator.biased:

@@ -182,7 +182,7 @@ def changed(log: Planted, **columns: F64) -> Planted:
 def test_what_a_log_does_not_carry_is_withheld_with_the_reason() -> None:
     log = planted(np.random.default_rng(3), 60, 0.1)
     assert answered(log).weights[1].withheld == ""
-    assert {value.verdict for value in answered(log).values[1:]} <= {"higher", "lower", "open"}
+    assert {value.verdict for value in answered(log).values[1:]} <= {"higher", "lower", "inconclusive"}
 
     def reason(other: Planted) -> str:
         made = answered(other)
@@ -246,7 +246,7 @@ def test_a_withheld_reference_withholds_the_differences_to_it_and_no_value() -> 
 def test_a_policy_that_is_the_log_differs_by_nothing() -> None:
     log = planted(np.random.default_rng(3), 60, 0.1)
     made = answered(changed(log, probability=log.propensity * (1 + 3e-8)), ["ips", "snips"])
-    assert [value.verdict for value in made.values] == ["reference", "open", "open"]
+    assert [value.verdict for value in made.values] == ["reference", "inconclusive", "inconclusive"]
 
 
 def test_a_log_of_one_user_and_rewards_that_do_not_differ_are_refused() -> None:
