@@ -15,6 +15,7 @@ from skg_bench.core.grid import F64, I64
 
 BLOCK_ROWS = 16_384
 _EXACT = 1e-13  # smaller a part is rounded
+_SAME = 1e-6  # relative: closer probabilities are one, rounded
 Term = tuple[bool, Shrinkage, float]  # a sum that estimators need: with a model, shrinkage, its size
 
 
@@ -107,9 +108,12 @@ class UserSums:
 
 @dataclass(frozen=True, slots=True)
 class WeightFigures:
-    """Weights of a policy's rows, beside their sum."""
+    """Weights of a policy's rows, beside their sum. It differs where its probability is not the log's."""
 
     squares: float  # sum of w^2
+    differing: float  # rows where it differs
+    differing_sum: float  # of w there
+    differing_squares: float  # sum of w^2 there
     largest: float
     unknown: float  # sum of w where a reward is missing without a known chance
     unsupported: float  # sum of chances to do something else where the log took none, in rows
@@ -157,7 +161,7 @@ class DecisionSums:
         self._users = np.zeros((self._places[-1], 0))  # [c, users], with room for more
         self._n_users = 0
         self._totals, self._products = np.zeros(self._places[-1]), np.zeros((self._places[-1],) * 2)
-        self._weights = np.zeros((len(terms), 4))  # as WeightFigures
+        self._weights = np.zeros((len(terms), 7))  # as WeightFigures
         self._n, self._missing, self._lowest, self._highest = 0, 0, inf, -inf
 
     def add(self, log: LoggedDecisions, policies: Sequence[PolicyChoices]) -> None:
@@ -195,11 +199,15 @@ class DecisionSums:
             for model, shrinkage, size in self._terms[i]:
                 at += 1
                 np.multiply(shrinkage(w, size), residual if model else reward, out=x[at])
-            squares, largest, unknown, unsupported = self._weights[i]
+            squares, differing, total, total_squares, largest, unknown, unsupported = self._weights[i]
+            other = w[np.abs(policy.probability - log.propensity) > _SAME * log.propensity]
             lost = w[absent].sum() if some and log.chance is None else 0.0
             elsewhere = (1.0 - policy.probability[certain]).sum() if without_chance else 0.0
             self._weights[i] = (
                 squares + np.einsum("n,n", w, w),
+                differing + len(other),
+                total + other.sum(),
+                total_squares + other @ other,
                 max(largest, w.max()),
                 unknown + lost,
                 unsupported + elsewhere,

@@ -247,6 +247,13 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
             f"the log is worth {weights.effective:.0f} rows of it, and {LEAST_ROWS:g} are needed; log more, or more of "
             "what it would do"
         )
+    figures = sums.weights[policy]
+    worth = figures.differing_sum**2 / figures.differing_squares if figures.differing_squares else 0.0
+    if figures.differing and worth < LEAST_ROWS:
+        return (
+            f"it differs from the log in {figures.differing:,.0f} rows, worth {worth:.0f} of its own, and "
+            f"{LEAST_ROWS:g} are needed; log more, or with a larger chance of what it would do"
+        )
     if weights.share >= LARGEST_SHARE:
         return (
             f"one row has {100 * weights.share:.1f} % of its weight, {weights.largest:.4g}; below "

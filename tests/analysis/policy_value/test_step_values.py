@@ -279,3 +279,21 @@ def test_an_estimator_that_needs_a_model_is_refused_without_one() -> None:
     assert [each.title for each in chosen_estimators([], model=False)] == ["ips", "snips"]
     assert [each.title for each in chosen_estimators([], model=True)] == ["ips", "snips", "dr", "sndr"]
     assert chosen_estimators(["switch=inf"], model=True)[0].size == inf == TUNING_GRID[-1]
+
+
+@pytest.mark.parametrize(("rare", "hits"), [(0.05, 1.0), (0.5, 0.0)])
+def test_a_difference_that_few_rows_carry_is_withheld_however_long_the_log_is(rare: float, hits: float) -> None:
+    """Both actions are as good; without the guard a fifth of the logs call the policy lower than the log."""
+    for i in range(20):
+        rng = np.random.default_rng(i)
+        n, few = 4000, 40 if hits else 5
+        taken = np.zeros(n, np.bool_)
+        taken[:few] = hits * rng.random(few) > 1 - rare
+        coin = np.arange(n) < few
+        log = Planted(
+            rng.permutation(np.arange(n) % 40), np.where(coin, np.where(taken, rare, 1 - rare), 1.0),
+            (rng.random(n) < 0.5).astype(float), np.where(coin, taken, 1.0), np.zeros(n), np.zeros(n),
+        )  # fmt: skip
+        made = answered(log, ("ips", "snips"))
+        assert {each.verdict for each in made.values[1:]} == {"withheld"}
+        assert made.weights[1].effective > 1000
