@@ -247,16 +247,16 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
             f"the log is worth {weights.effective:.0f} rows of it, and {LEAST_ROWS:g} are needed; log more, or more of "
             "what it would do"
         )
-    figures = sums.weights[policy]
-    worth = figures.differing_sum**2 / figures.differing_squares if figures.differing_squares else 0.0
-    if figures.differing and worth < LEAST_ROWS:
-        return (
-            f"it differs from the log in {figures.differing:,.0f} rows, worth {worth:.0f} of its own, and "
-            f"{LEAST_ROWS:g} are needed; log more, or with a larger chance of what it would do"
-        )
     if weights.share >= LARGEST_SHARE:
         return (
             f"one row has {100 * weights.share:.1f} % of its weight, {weights.largest:.4g}; below "
             f"{100 * LARGEST_SHARE:g} % is needed: log more, or with a larger chance of what is rare"
+        )
+    figures = sums.weights[policy]
+    if figures.apart**2 < LEAST_ROWS * figures.apart_squares:
+        worth = figures.apart**2 / figures.apart_squares
+        return (
+            f"its difference hangs on few rows, worth {worth:.0f}, and {LEAST_ROWS:g} are needed; log more, or with a "
+            "larger chance of what is rare"
         )
     return ""
