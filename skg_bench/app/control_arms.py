@@ -49,12 +49,24 @@ def controls_by_name(root: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 def control_arm(suffix: str, arm: str, config: Config, root: Mapping[str, Any], options: Mapping[str, Any]) -> Config:
     """Composition of a control of an arm with this composition. `options`: nodes of NEEDED_OPTIONS, by seam and name.
 
-    Raises UsageError for an arm that has no curator, or one that learns nothing.
+    Raises UsageError for an arm that has no curator, or one that learns nothing, that forks, and whose control would be
+    the arm itself.
     """
     if config.get("curator") in (None, options["curator"]["none"]):
         raise UsageError(f"controls_of has {arm!r}, which learns nothing; name an arm with a curator other than none")
+    if config.get("fork") is not None:
+        raise UsageError(
+            f"controls_of has {arm!r}, which forks: its controls would begin with the book of another arm; name one "
+            "that learns from its first turn on"
+        )
     if suffix in ("empty", "random"):
-        return {**config, "policy": options["policy"]["never" if suffix == "empty" else "uniform"]}
+        name = "never" if suffix == "empty" else "uniform"
+        if config["policy"] == options["policy"][name]:
+            raise UsageError(
+                f"controls_of has {arm!r}, whose policy is {name}: {arm}_{suffix} would be the same arm; name an arm "
+                "that chooses what it serves"
+            )
+        return {**config, "policy": options["policy"][name]}
     if suffix == "frozen":
         return {**config, "curator": options["curator"]["none"]}
     texts = {**_strategies(root), **({"says": "own"} if suffix == "coin" else {})}

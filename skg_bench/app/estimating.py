@@ -83,7 +83,8 @@ def estimate(
     model = lists if "predicted" in columns else set[str]()
     wanted: dict[str, list[PolicyEstimator]] = {LOG: [ESTIMATORS["ips"]]}
     wanted |= {name: [each for each in chosen if name in model or not each.model] for name in named}
-    sums = _summed(chain([first], blocks), columns, named, wanted, lists=lists, by_row=by_row)
+    reference = list(wanted).index(against)
+    sums = _summed(chain([first], blocks), columns, named, wanted, lists=lists, by_row=by_row, reference=reference)
     try:
         return step_values(sums, wanted, reference=against, users="user" in columns)
     except UsageError as error:
@@ -204,9 +205,10 @@ def _summed(
     *,
     lists: set[str],
     by_row: bool,
+    reference: int,
 ) -> SummedDecisions:
     reader = _Reader(columns, policies, lists, UserNumbers())
-    sums = DecisionSums([needed_terms(estimators) for estimators in wanted.values()], rows=by_row)
+    sums = DecisionSums([needed_terms(estimators) for estimators in wanted.values()], rows=by_row, reference=reference)
     for block in blocks:
         candidates = block.candidates(columns["candidates"], columns["action"]) if lists else None
         log = reader.log(block, candidates)

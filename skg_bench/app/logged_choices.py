@@ -124,10 +124,11 @@ class LoggedChoices:
 
     def probability(self, policy: Policy[Any]) -> F64 | None:
         """The policy's probability of what was done `[n]`; None: it decides by more than what the log has."""
-        if policy.start(1) is not None:
+        memory = policy.start(1)
+        if _remembers(memory):
             return None
         try:
-            first, second = (policy.propensities(self._candidates(made_up=made_up), None) for made_up in (False, True))
+            first, second = (policy.propensities(self._candidates(made_up=each), memory) for each in (False, True))
         except FAULTS:
             return None
         if not np.array_equal(first, second):
@@ -148,6 +149,11 @@ class LoggedChoices:
             self.skill, self.signals["similarity"], self.signals["preference"], score, self.signals["combined"],
             miss + ok + 2 * more, ok + more / 2, miss + ok + more, more[:, 0], miss, shown if made_up else None,
         )  # fmt: skip
+
+
+def _remembers(memory: Any) -> bool:
+    """Is there anything in a policy's memory, such as a pair of memories?"""
+    return any(map(_remembers, memory)) if isinstance(memory, tuple) else memory is not None
 
 
 def _ignore(_rows: I64, _cost: Completions) -> None:

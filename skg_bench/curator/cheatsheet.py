@@ -55,7 +55,7 @@ class Cheatsheet(Proposer):
         return self._file().digest[:16]
 
     def propose(self, jobs: Sequence[LearningJob]) -> list[Proposal]:
-        """Rewrites; what changed is the batch of each user's last job."""
+        """Rewrites; what changed is the batch of each user's last job that gave an answer."""
         shown = [
             {skill.id: skill for skill in job.book.skills if skill.id in book.skills}
             for job, book in zip(jobs, rendered_books(jobs, self.book_characters, "inserted"), strict=True)
@@ -76,7 +76,7 @@ class Cheatsheet(Proposer):
                 if call.end == "ok":
                     text[id(jobs[i].book)] = _extracted(call.text, text[id(jobs[i].book)])
         batches: list[Any] = [None] * len(jobs)
-        for i in {id(job.book): i for i, job in enumerate(jobs)}.values():
+        for i in {id(job.book): i for i, job in enumerate(jobs) if calls[i].end == "ok"}.values():
             if operations := self._operations(shown[i], text[id(jobs[i].book)]):
                 batches[i] = {"operations": operations}
         return [Proposal(batch, "v1", {CHEATSHEET: calls[i]}) for i, batch in enumerate(batches)]

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from skg_bench.core.batch import RenewedSkills
 from skg_bench.core.deciding import Candidates, Decision, Policy
+from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
@@ -20,6 +21,14 @@ class Interleave:
     first: Policy[Any]
     second: Policy[Any]
     reaches: ClassVar[Reaches] = REACHES_NOTHING
+
+    def __post_init__(self) -> None:
+        for name, given in (("first", self.first), ("second", self.second)):
+            if isinstance(given, str | int | float | None):
+                raise UsageError(
+                    f"policy.{name}={given!r} is a value, and a policy stands there; set what it has, such as "
+                    f"policy.{name}.threshold=0.4"
+                )
 
     @property
     def reads(self) -> Sequence[str]:

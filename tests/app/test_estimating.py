@@ -280,7 +280,7 @@ def run(once: Callable[..., Path]) -> Run:
     """Twelve users of a softmax, a memory of ratings, a rule, nobody's skills, and procedures that may fail."""
     arms = (
         "arms={soft: [policy=softmax], wise: [policy=thompson], rule: [], never: [policy=never], tool: [policy=softmax,"
-        "serving=procedure]}"
+        "serving=procedure], both: [policy=interleave]}"
     )
     with logs_alone():
         folder = once(
@@ -292,8 +292,9 @@ def run(once: Callable[..., Path]) -> Run:
 REWARD = {"reward": "answer_correct"}
 
 
-def test_the_arm_itself_as_a_target_is_the_log(run: Run) -> None:
-    made = skg_bench.estimate(run, targets={"same": ["policy=softmax"]}, columns=REWARD, arm="soft")
+@pytest.mark.parametrize(("arm", "policy"), [("soft", "softmax"), ("both", "interleave")])
+def test_the_arm_itself_as_a_target_is_the_log(arm: str, policy: str, run: Run) -> None:
+    made = skg_bench.estimate(run, targets={"same": [f"policy={policy}"]}, columns=REWARD, arm=arm)
     log, *same = made.values
     assert {each.policy for each in same} == {"same"}
     assert all(each.value == pytest.approx(log.value, abs=1e-12) and each.verdict == "inconclusive" for each in same)
@@ -375,14 +376,18 @@ def test_a_log_that_does_not_say_which_skill_failed_is_not_asked_about_targets(r
     assert call(*words, "--policy", "half=0.5")[0] == 0
 
 
-def test_a_propensity_that_was_changed_is_found_with_its_turn(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("arm", ["soft", "both"])
+def test_a_propensity_that_was_changed_is_found_with_its_turn(arm: str, run: Run, tmp_path: Path) -> None:
     import shutil
 
     folder = tmp_path / "changed"
     shutil.copytree(run.path, folder)
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     compositions = manifest["compositions"]
-    compositions["soft"]["policy"]["temperature"] = 0.06  # the log was made at .05
+    if arm == "soft":
+        compositions[arm]["policy"]["temperature"] = 0.06  # the log was made at .05
+    else:
+        compositions[arm]["policy"]["second"]["threshold"] = 0.7  # and at .6
     other = changed(Run(folder), compositions=compositions)
-    with pytest.raises(UsageError, match=r"arm 'soft', user \d+, turn \d+: its policy does this with probability"):
-        skg_bench.estimate(other, targets={"never": ["policy=never"]}, columns=REWARD, arm="soft")
+    with pytest.raises(UsageError, match=rf"arm '{arm}', user \d+, turn \d+: its policy does this with probability"):
+        skg_bench.estimate(other, targets={"never": ["policy=never"]}, columns=REWARD, arm=arm)

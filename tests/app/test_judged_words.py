@@ -130,6 +130,15 @@ def test_a_judge_alone_gives_no_verdict_and_people_give_one(folder: Path) -> Non
     assert line_of(call("compare", str(folder))[1].partition("right answers to")[2], "all") == row
 
 
+def test_a_judge_made_from_few_labels_is_named_as_such(folder: Path) -> None:
+    """Twelve right answers and twelve others are labels enough, if none of both kinds is twenty."""
+    call("data", "label", str(folder), "--n", "12", "--out", "s.csv")
+    out = call("data", "label", str(folder), "--read", people("s.csv", "ann.csv"), "--judge", "ann.csv")[1]
+    assert "12 of 12 (" in line_of(out, "all")
+    assert " better " in line_of(out, "all")
+    assert "it agrees with every label: if it was made from them" in out
+
+
 def test_a_judge_that_flatters_is_seen_and_corrected(folder: Path) -> None:
     """Half of the wrong words of `never` pass."""
     half = "'right' if sum(map(ord, message)) % 2 or " + TRUTH + " else 'wrong'"

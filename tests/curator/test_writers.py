@@ -136,6 +136,22 @@ def test_of_several_jobs_of_a_user_each_rewrites_what_the_one_before_wrote() -> 
     assert jobs.cost_usd.tolist() == [0.25] * 3
 
 
+def test_what_a_job_wrote_is_kept_where_the_next_one_of_its_user_fails() -> None:
+    def once(_role: str, data: Mapping[str, Any]) -> str | None:
+        return (
+            None if "satisfaction" in str(data["feedback"]) else f"<cheatsheet>{data['cheatsheet']}\n\nnew</cheatsheet>"
+        )
+
+    turn = Turn(1)
+    books(turn, "one")
+    turn.hear(OUTCOME, ACCEPTED)
+    turn.hear(SATISFACTION, REGRET_IT, row=[0], turn=4)
+    _, batch = turn.curated(cheatsheet(Answering(once)))
+    assert operations(turn, batch) == [(0, "ADD", -1, "new")]
+    (jobs,) = turn.jobs
+    assert jobs.result.tolist() == [learning_jobs.APPLIED, learning_jobs.TIMED_OUT]
+
+
 def test_paragraphs_without_room_in_the_prompt_are_not_lost() -> None:
     texts = [f"{i} {'word ' * 30}".strip() for i in range(5)]
     model, turn = Answering(lambda _role, _data: "<cheatsheet></cheatsheet>"), Turn(1)

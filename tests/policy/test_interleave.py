@@ -1,8 +1,11 @@
 """A coin between two policies, whose chances the log states."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from skg_bench.core.errors import UsageError
 from skg_bench.core.state import check_state
 from skg_bench.policy.interleave import Interleave
 from skg_bench.policy.softmax import Softmax
@@ -35,3 +38,10 @@ def test_it_is_the_mean_of_policies_with_chances_and_keeps_the_memory_of_both() 
     check_state(state, 7, both)
     assert type(state[0]) is type(both.first.start(7))
     assert set(both.reads) == {*both.first.reads, *both.second.reads}
+
+
+@pytest.mark.parametrize("given", ["llm_chooser", 0.4, None])
+def test_what_is_no_policy_is_refused_by_its_name(given: object) -> None:
+    parts: dict[str, Any] = {"first": given, "second": Threshold(0.5)}
+    with pytest.raises(UsageError, match=r"policy\.first=.* is a value, and a policy stands there"):
+        Interleave(**parts)

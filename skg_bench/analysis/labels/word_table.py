@@ -76,7 +76,8 @@ def word_tables(
 
 def _table(judge: str, rows: Sequence[WordsDifference]) -> JudgeTable:
     counts = [each for row in rows for each in (row.found, row.refused)]
-    same = all(agrees == every for agrees, every in counts) and max(every for _, every in counts) >= _MANY
+    many = max(row.found[1] + row.refused[1] for row in rows) >= _MANY
+    same = many and all(agrees == every for agrees, every in counts)
     caution = (
         "agrees with every label: if it was made from them, its figures are worth nothing" if judge and same else ""
     )

@@ -107,9 +107,11 @@ class UserSums:
 
 @dataclass(frozen=True, slots=True)
 class WeightFigures:
-    """Weights of a policy's rows, beside their sum."""
+    """Weights of a policy's rows, beside their sum, and what they differ by, d, from those of the reference."""
 
     squares: float  # sum of w^2
+    apart: float  # sum of |d|
+    apart_squares: float  # sum of d^2
     largest: float
     unknown: float  # sum of w where a reward is missing without a known chance
     unsupported: float  # sum of chances to do something else where the log took none, in rows
@@ -145,10 +147,12 @@ def needed_terms(estimators: Sequence[PolicyEstimator]) -> tuple[Term, ...]:
 
 
 class DecisionSums:
-    """Sums that grow block by block. `terms`: those of each policy; `rows`: are moments of rows wanted as well?"""
+    """Sums that grow block by block. `terms`: those of each policy; `rows`: are moments of rows wanted as well?
+    `reference`: number of the policy that all are compared with.
+    """
 
-    def __init__(self, terms: Sequence[Sequence[Term]], *, rows: bool) -> None:
-        self._terms, self._rows = terms, rows
+    def __init__(self, terms: Sequence[Sequence[Term]], *, rows: bool, reference: int = 0) -> None:
+        self._terms, self._rows, self._reference = terms, rows, reference
         self._model = [any(model for model, _, _ in some) for some in terms]
         sizes = [1 + model + len(some) for some, model in zip(terms, self._model, strict=True)]
         self._places = [1, *(1 + np.cumsum(sizes)).tolist()]
@@ -157,7 +161,7 @@ class DecisionSums:
         self._users = np.zeros((self._places[-1], 0))  # [c, users], with room for more
         self._n_users = 0
         self._totals, self._products = np.zeros(self._places[-1]), np.zeros((self._places[-1],) * 2)
-        self._weights = np.zeros((len(terms), 4))  # as WeightFigures
+        self._weights = np.zeros((len(terms), 6))  # as WeightFigures
         self._n, self._missing, self._lowest, self._highest = 0, 0, inf, -inf
 
     def add(self, log: LoggedDecisions, policies: Sequence[PolicyChoices]) -> None:
@@ -195,11 +199,14 @@ class DecisionSums:
             for model, shrinkage, size in self._terms[i]:
                 at += 1
                 np.multiply(shrinkage(w, size), residual if model else reward, out=x[at])
-            squares, largest, unknown, unsupported = self._weights[i]
+            squares, apart, apart_squares, largest, unknown, unsupported = self._weights[i]
+            d = (policy.probability - policies[self._reference].probability) * inverse
             lost = w[absent].sum() if some and log.chance is None else 0.0
             elsewhere = (1.0 - policy.probability[certain]).sum() if without_chance else 0.0
             self._weights[i] = (
                 squares + np.einsum("n,n", w, w),
+                apart + np.abs(d).sum(),
+                apart_squares + d @ d,
                 max(largest, w.max()),
                 unknown + lost,
                 unsupported + elsewhere,

@@ -251,4 +251,11 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
             f"one row has {100 * weights.share:.1f} % of its weight, {weights.largest:.4g}; below "
             f"{100 * LARGEST_SHARE:g} % is needed: log more, or with a larger chance of what is rare"
         )
+    figures = sums.weights[policy]
+    if figures.apart**2 < LEAST_ROWS * figures.apart_squares:
+        worth = figures.apart**2 / figures.apart_squares
+        return (
+            f"its difference hangs on few rows, worth {worth:.0f}, and {LEAST_ROWS:g} are needed; log more, or with a "
+            "larger chance of what is rare"
+        )
     return ""

@@ -279,3 +279,38 @@ def test_an_estimator_that_needs_a_model_is_refused_without_one() -> None:
     assert [each.title for each in chosen_estimators([], model=False)] == ["ips", "snips"]
     assert [each.title for each in chosen_estimators([], model=True)] == ["ips", "snips", "dr", "sndr"]
     assert chosen_estimators(["switch=inf"], model=True)[0].size == inf == TUNING_GRID[-1]
+
+
+def test_a_difference_that_few_rows_carry_is_withheld_however_long_the_log_is() -> None:
+    """Both actions are as good; without the guard a fifth of such logs call the policy lower than the log."""
+    n, rare, reasons = 4000, 0.05, list[str]()
+    coin = np.arange(n) < 40
+    for i in range(20):
+        rng = np.random.default_rng(i)
+        taken = coin & (rng.random(n) < rare)
+        log = Planted(
+            rng.permutation(np.arange(n) % 40), np.where(coin, np.where(taken, rare, 1 - rare), 1.0),
+            (rng.random(n) < 0.5).astype(float), np.where(coin, taken, 1.0), np.zeros(n), np.zeros(n),
+        )  # fmt: skip
+        made = answered(log, ("ips", "snips"))
+        assert {each.verdict for each in made.values[1:]} == {"withheld"}
+        reasons.append(made.weights[1].withheld)
+    assert sum("its difference hangs on few rows" in reason for reason in reasons) > 10
+
+
+def test_two_policies_that_differ_in_few_rows_get_no_verdict_and_each_has_one_against_the_log() -> None:
+    rng = np.random.default_rng(3)
+    n = 4000
+    taken = rng.integers(0, 2, n).astype(float)
+    second = np.where(np.arange(n) < 30, 1 - taken, taken)
+    wanted = {name: [ESTIMATORS["ips"]] for name in (LOG, "first", "second")}
+    propensity, user = np.full(n, 0.5), rng.permutation(np.arange(n) % 40)
+    withheld = {}
+    for reference in (LOG, "first"):
+        terms = [needed_terms(each) for each in wanted.values()]
+        sums = DecisionSums(terms, rows=False, reference=list(wanted).index(reference))
+        decisions = LoggedDecisions(propensity, (rng.random(n) < 0.5).astype(float), user=user)
+        sums.add(decisions, [PolicyChoices(share) for share in (propensity, taken, second)])
+        made = step_values(sums.total(), wanted, reference=reference, users=True)
+        withheld[reference] = [value.verdict == "withheld" for value in made.values]
+    assert withheld == {LOG: [False, False, False], "first": [False, False, True]}
