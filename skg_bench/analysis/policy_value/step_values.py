@@ -114,6 +114,8 @@ def step_values(
             withheld = bool(weights[name].withheld or weights[reference].withheld)
             low, high = gap.interval(sums.by_user)
             least = _ROUNDING * (sums.highest - sums.lowest)
+            if abs(gap.value) > least >= high - low:
+                low = high = nan  # users who are all alike, such as one who stands there twice, say nothing of others
             verdict: StepVerdict = "higher" if low > least else "lower" if high < -least else "inconclusive"
             if name == reference:
                 verdict = "reference"

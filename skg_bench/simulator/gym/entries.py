@@ -83,8 +83,10 @@ def _made(name: str) -> list[GymEntry]:
 
 
 def _tells(entry: GymEntry, other: GymEntry) -> bool:
-    """Does its check give full marks to its answer, and none to that of another entry, nor to what answers nothing?"""
-    wrong = {*_NO_ANSWERS, other.answer} - {entry.answer}
+    """Does its check give full marks to its answer, and none to its denial, to the answer of another entry, and to what
+    answers nothing?
+    """
+    wrong = {*_NO_ANSWERS, other.answer, f"It is not {entry.answer}"} - {entry.answer}
     return solved(entry, entry.answer) and not any(solved(entry, words) for words in wrong)
 
 

@@ -249,6 +249,14 @@ def test_a_policy_that_is_the_log_differs_by_nothing() -> None:
     assert [value.verdict for value in made.values] == ["reference", "inconclusive", "inconclusive"]
 
 
+def test_users_who_are_all_alike_say_nothing_of_others() -> None:
+    i, half = np.tile(np.arange(400), 2), np.full(800, 0.5)  # one user, who stands there twice
+    log = Planted(np.repeat([0, 1], 400), half, np.where(i % 4, 0.0, 1.0), np.where(i % 2, 0.0, 1.0), half, half)
+    new = answered(log).values[1]
+    assert (new.difference, new.verdict) == (pytest.approx(0.25), "inconclusive")
+    assert isnan(new.difference_interval[0])
+
+
 def test_a_log_of_one_user_and_rewards_that_do_not_differ_are_refused() -> None:
     log = planted(np.random.default_rng(3), 60, 0.1)
     with pytest.raises(UsageError, match="one user; an interval for other users needs two"):

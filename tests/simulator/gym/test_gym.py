@@ -84,6 +84,7 @@ def test_families_whose_checks_run_words_as_code_are_refused() -> None:
         ({"families": ("countdown", *FAMILIES)}, "the check of countdown runs what a model says as Python code"),
         ({"families": ("list_functions", *FAMILIES)}, "list_functions makes other tasks each time"),
         ({"families": ("rush_hour", *FAMILIES)}, "rush_hour has no task whose check tells a right answer from others"),
+        ({"families": ("sokoban", *FAMILIES)}, "sokoban has no task whose check tells a right answer from others"),
         ({"families": ("game_of_life_halting", *FAMILIES)}, "game_of_life_halting has no task whose check tells"),
         ({"groups": 3}, "is 9 tasks, more than the 6 of simulator.families"),
         ({"times": 7, "groups": 1}, "1 to 6"),
