@@ -24,7 +24,7 @@ from tests.core import samples
 from tests.laws import world
 from tests.simulator.users import earlier_answers, moment
 
-USERS = 48
+USERS = 80
 ARMS = (
     "skg", "answer", "sham", "without", "masked", "prompted", "epsilon", "always", "exact", "frequency", "random",
     "oracle", "never",
