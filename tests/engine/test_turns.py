@@ -46,7 +46,12 @@ def uniform_of(row: Row, purpose: Purpose) -> float:
     return float(draw(key(7, np.array([row["user"]])), row["turn"], purpose)[0])
 
 
-def test_a_procedure_is_missing_for_novelty_where_the_user_asked_for_nothing_of_the_intent_before(run: Run) -> None:
+def test_a_procedure_is_missing_for_novelty_where_the_user_asked_for_nothing_of_the_intent_before(
+    tmp_path: Path,
+) -> None:
+    run = world.run(
+        tmp_path / "run", 300, 300, 1, ("procedure",)
+    )  # so that some ask twice for the first of 120 intents
     asked, novel, known = set[tuple[int, str]](), Counter[str](), Counter[str]()
     for row in rows(run, "procedure").values():
         familiar = (row["user"], row["intent"]) in asked if row["intent"] else row["answerable"] > 0
@@ -128,7 +133,7 @@ def test_a_stored_answer_costs_nothing_and_a_call_what_its_tokens_cost(run: Run)
             else:
                 assert r["cost_usd"] == pytest.approx((3 * r["tokens_in"] + 15 * r["tokens_out"]) / 1e6)
                 assert r["tokens_in"] >= 400
-                assert r["latency_ms"] > 200
+                assert r["latency_ms"] > 100
 
 
 @pytest.mark.req("K16", "K17", "K18")
