@@ -49,7 +49,7 @@ class Planted(Proposer):
         return proposals
 '''
 YAML = """
-_target_: planted.curators.Planted
+_target_: talkers.curators.Planted
 kind: {kind}
 limits: {{_target_: skg_bench.skillbook.proposals.Limits, adds: 1, removes: 0, tags: 3, ratings: 1, characters: 2000,
   operations: 10}}
@@ -63,10 +63,10 @@ Found = dict[tuple[str, str], ContrastResult]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A package of both curators that has joined, beside a library in which one kind is better by GAIN."""
     folder = tmp_path_factory.mktemp("planted")
-    write(folder / "planted" / "__init__.py", "")
-    write(folder / "planted" / "curators.py", PLANTED)
+    write(folder / "talkers" / "__init__.py", "")
+    write(folder / "talkers" / "curators.py", PLANTED)
     for name, kind in (("talkative", "null"), ("good", KIND)):
-        write(folder / "planted" / "conf" / "curator" / f"{name}.yaml", YAML.format(kind=kind))
+        write(folder / "talkers" / "conf" / "curator" / f"{name}.yaml", YAML.format(kind=kind))
     for file in (Path(skg_bench.__file__).parents[1] / "data" / "guardian").glob("*.toml"):
         write(folder / "better" / file.name, file.read_text("utf-8"))
     kinds = (folder / "better" / "kinds.toml").read_text("utf-8")
@@ -74,7 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     raised, n = re.subn(kind_line, lambda match: f"{match[1]}{float(match[2]) + GAIN}", kinds)
     assert n == 1
     write(folder / "better" / "kinds.toml", raised)
-    declare(folder, "planted")
+    declare(folder, "talkers")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         forget()
@@ -126,6 +126,7 @@ def test_the_page_says_what_each_control_asks(both: tuple[Run, Found]) -> None:
         assert page.count(words) >= 2
 
 
+@pytest.mark.soak
 def test_an_empty_memory_unmasks_it_where_the_question_alone_is_heeded(site: Path, tmp_path: Path) -> None:
     _, rows = contrasts(tmp_path, "talkative", "users=40", "simulator.generic=2")
     assert interval(rows["talkative", "empty"])[1] < -0.01
