@@ -18,7 +18,6 @@ from skg_bench.core.text import plain_signs
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import (
     NEAR,
-    OFFERS,
     RIGHT,
     WRONG,
     Draws,
@@ -35,6 +34,7 @@ from skg_bench.core.world import (
 from skg_bench.simulator.gym.entries import GymEntry, gym_entries, solved
 from skg_bench.simulator.gym.outcome import GYM_TASKS, GymOutcome
 from skg_bench.simulator.gym.twins import TASK_WORDINGS, Reuse, Twin, task_texts, twin_events
+from skg_bench.simulator.offer_reactions import offers_accepted
 
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
 
@@ -176,10 +176,7 @@ class Gym:
 
     def offer(self, state: Solvers, event: Event, offers: Bool, draws: Draws) -> tuple[Solvers, Reaction]:
         """Accepted with a probability, under the name of the entry."""
-        accepted = offers & (draws.accept < self.accepts)
-        code = np.where(offers, np.where(accepted, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
-        name = np.where(accepted, event.type, -1).astype(np.int32)
-        return state, Reaction(code.astype(np.int32), name, name)
+        return state, offers_accepted(offers, self.accepts, draws.accept, event.type)
 
     def merge(self, state: Solvers, event: Event, row: I64, earlier: I32, draws: Draws) -> Solvers:
         """Changes nothing: no skill is run."""

@@ -24,7 +24,6 @@ from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.core.record import LOGS_DOMAIN, Record
 from skg_bench.core.world import (
     AS_LOGGED,
-    OFFERS,
     PROMPTED,
     RIGHT,
     STORED,
@@ -55,6 +54,7 @@ from skg_bench.simulator.logs.recorded_dialogues import ASSUMES, invented, sgd, 
 from skg_bench.simulator.logs.recorded_log import LogReading, RecordedLog, assemble
 from skg_bench.simulator.logs.recorded_rows import INVENTED, TURN_FIELDS, LeftOut, check_suffix
 from skg_bench.simulator.logs.recorded_size import log_size
+from skg_bench.simulator.offer_reactions import offers_accepted
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
 _NAMELESS, _MILLISECONDS = "unnamed", {"ms": 1.0, "s": 1000.0}
@@ -390,7 +390,4 @@ class Recorded:
 
     def offer(self, state: Readers, event: Event, offers: Bool, draws: Draws) -> tuple[Readers, Reaction]:
         """Accepted with a probability that is assumed, under a name of the message's own."""
-        yes = offers & (draws.accept < self.accept)
-        code = np.where(offers, np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
-        name = np.where(yes, len(self.types) + event.text, -1).astype(np.int32)
-        return state, Reaction(code.astype(np.int32), name, name)
+        return state, offers_accepted(offers, self.accept, draws.accept, len(self.types) + event.text)

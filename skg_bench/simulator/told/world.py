@@ -20,7 +20,6 @@ from skg_bench.core.text import plain_signs
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import (
     NEAR,
-    OFFERS,
     RIGHT,
     WRONG,
     Draws,
@@ -34,6 +33,7 @@ from skg_bench.core.world import (
     Supposing,
     calls,
 )
+from skg_bench.simulator.offer_reactions import offers_accepted
 from skg_bench.simulator.told.codes import N_CODES, THINGS, codes, codes_in, messages
 from skg_bench.simulator.told.outcome import TOLD_CODES, CodeNeed, StatedCode, ToldOutcome
 from skg_bench.simulator.told.stream import TellingHabits, Wanted, stream
@@ -158,10 +158,7 @@ class Told:
 
     def offer(self, state: Tellers, event: Event, offers: Bool, draws: Draws) -> tuple[Tellers, Reaction]:
         """Accepted with a probability, under the name of the type."""
-        accepted = offers & (draws.accept < self.accepts)
-        code = np.where(offers, np.where(accepted, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
-        name = np.where(accepted, event.type, -1).astype(np.int32)
-        return state, Reaction(code.astype(np.int32), name, name)
+        return state, offers_accepted(offers, self.accepts, draws.accept, event.type)
 
     def merge(self, state: Tellers, event: Event, row: I64, earlier: I32, draws: Draws) -> Tellers:
         """Changes nothing: no skill is run."""
