@@ -9,8 +9,9 @@ import numpy as np
 import typer
 
 from skg_bench.analysis.policy_value.decision_sums import DecisionSums, LoggedDecisions, PolicyChoices, needed_terms
+from skg_bench.analysis.policy_value.estimates import LOG, PolicyEstimates
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, chosen_estimators
-from skg_bench.analysis.policy_value.step_values import LOG, PolicyEstimates, step_values
+from skg_bench.analysis.policy_value.step_values import step_values
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.grid import F64, I64

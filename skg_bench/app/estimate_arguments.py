@@ -20,9 +20,7 @@ def estimate_command(
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Of a run: the arm with overrides of its policy. May be given again.", metavar="NAME=[KEY=VALUE]"
-        ),
+        typer.Option(help="Of a run: the arm with overrides. May be given again.", metavar="NAME=[KEY=VALUE]"),
     ] = None,
     columns: Annotated[
         str | None,
@@ -32,7 +30,8 @@ def estimate_command(
         ),
     ] = None,
     reward: Annotated[
-        str | None, typer.Option(help="Column of the reward, such as answer_correct.", metavar="COLUMN")
+        str | None,
+        typer.Option(help="Column of the reward, such as answer_correct; of a replay also utility.", metavar="COLUMN"),
     ] = None,
     arm: Annotated[str | None, typer.Option(help="Of a run: the arm that made the log.")] = None,
     against: Annotated[str, typer.Option(help="Policy to compare with. Default: the one that made the log.")] = "log",
@@ -43,17 +42,28 @@ def estimate_command(
             metavar="NAME",
         ),
     ] = None,
+    estimand: Annotated[
+        str | None,
+        typer.Option(
+            help="loop: the arm, learning; snapshot@S: without learning from turn S on; step: in the log's states.",
+            metavar="NAME",
+        ),
+    ] = None,
+    reward_model: Annotated[
+        str, typer.Option(help="Model of what a log does not know: logistic, boosted or constant.", metavar="NAME")
+    ] = "logistic",
     figure: Annotated[Path | None, typer.Option(help="Draw the values into this file, .svg.")] = None,
     by_row: Annotated[bool, typer.Option("--by-row", help="Also print intervals as if rows were independent.")] = False,
 ) -> None:
-    """Estimate the value of policies that were not run.
+    """Estimate the value of policies and arms that were not run, from a log.
 
-    Estimand: other decisions in the states that a log reached. The log has to state the probability of each decision.
+    Policies decide in the states that the log reached, and the log states the probability of each decision. Targets are
+    replayed on the messages of a run: known answers are repeated, others come from models of the log.
     """
     with plain_errors():
         from skg_bench.app.estimate_tables import show_estimates
 
         show_estimates(
             log, policy or [], targets=target or [], columns=columns, reward=reward, arm=arm, against=against,
-            estimators=estimator or [], figure=figure, by_row=by_row,
+            estimators=estimator or [], figure=figure, by_row=by_row, estimand=estimand, reward_model=reward_model,
         )  # fmt: skip

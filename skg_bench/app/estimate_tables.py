@@ -1,20 +1,23 @@
 """`skg-bench estimate`: policies as the command line names them, and their values as tables."""
 
+import sys
 from collections.abc import Sequence
-from math import isnan
 from pathlib import Path
+from typing import cast
 
 import yaml
 
-from skg_bench.analysis.policy_value.step_values import PolicyEstimates, PolicyValue, PolicyWeights
+from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, PolicyWeights
 from skg_bench.analysis.report.estimates_figure import estimates_svg
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app.estimating import estimate
 from skg_bench.app.overrides import parse
-from skg_bench.app.progress import console
+from skg_bench.app.progress import console, progress_bars
+from skg_bench.app.replay_tables import ends_in_words, show_replays, with_ends
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
+from skg_bench.simulator.logs.outcome_models import ModelKind
 
 _STEP = (
     "step: other decisions in the states that the log reached; it is not the value of an arm that learns, which would "
@@ -35,6 +38,8 @@ def show_estimates(
     estimators: Sequence[str],
     figure: Path | None,
     by_row: bool,
+    estimand: str | None,
+    reward_model: str,
 ) -> None:
     """Print values of policies, their differences, and whether the log carries a verdict; draw them.
 
@@ -46,11 +51,15 @@ def show_estimates(
     if again := next((name for i, name in enumerate(names) if name in names[:i]), None):
         raise UsageError(f"{again} is asked about twice; give each policy and target a name of its own")
     mapped = {**_mapping(columns), **({} if reward is None else {"reward": reward})}
-    estimates = estimate(
-        log, dict(named), targets=dict(goals), columns=mapped, against=against, estimators=estimators, arm=arm,
-        by_row=by_row,
-    )  # fmt: skip
-    _show(log, estimates, by_row=by_row)
+    with progress_bars("replay", console(sys.stderr)) as (progress, _):
+        estimates = estimate(
+            log, dict(named), targets=dict(goals), columns=mapped, against=against, estimators=estimators, arm=arm,
+            by_row=by_row, estimand=estimand, reward_model=cast("ModelKind", reward_model), progress=progress,
+        )  # fmt: skip
+    if estimates.replays:
+        show_replays(log, estimates)
+    else:
+        _show(log, estimates, by_row=by_row)
     if figure is not None:
         replace_text(figure, estimates_svg(estimates), mode=PUBLIC_MODE)
         console().print(f"figure: {figure}", soft_wrap=True)
@@ -108,22 +117,12 @@ def _show(log: Path, estimates: PolicyEstimates, *, by_row: bool) -> None:
 
 
 def _cells(value: PolicyValue, *, by_row: bool) -> list[str]:
-    rows = [_interval(value.row_interval, "")] if by_row and value.row_interval is not None else []
-    difference = _with(value.difference, value.difference_interval, "+")
+    rows = [ends_in_words(value.row_interval, "")] if by_row and value.row_interval is not None else []
+    difference = with_ends(value.difference, value.difference_interval, "+")
     if value.verdict == "reference":
         difference = "-"
-    return [value.policy, value.estimand, value.estimator, _with(value.value, value.interval, ""), *rows, difference,
-            value.verdict]  # fmt: skip
-
-
-def _with(value: float, ends: tuple[float, float], sign: str) -> str:
-    if isnan(value):
-        return "-"
-    return f"{value:{sign}.5g}" if isnan(ends[0]) else f"{value:{sign}.5g} ({_interval(ends, sign)})"
-
-
-def _interval(ends: tuple[float, float], sign: str) -> str:
-    return "-" if isnan(ends[0]) else f"{ends[0]:{sign}.5g} to {ends[1]:{sign}.5g}"
+    mean = with_ends(value.value, value.interval, "")
+    return [value.policy, value.estimand, value.estimator, mean, *rows, difference, value.verdict]
 
 
 def _weight_cells(weights: PolicyWeights) -> list[str]:

@@ -15,10 +15,14 @@ from skg_bench.analysis.policy_value.decision_sums import (
     SummedDecisions,
     needed_terms,
 )
+from skg_bench.analysis.policy_value.estimates import LOG, PolicyEstimates
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, PolicyEstimator, chosen_estimators
-from skg_bench.analysis.policy_value.step_values import LOG, PolicyEstimates, step_values
-from skg_bench.app.logged_choices import run_decisions
+from skg_bench.analysis.policy_value.loop_values import loop_values
+from skg_bench.analysis.policy_value.step_values import step_values
+from skg_bench.app.logged_choices import one_arm, run_decisions
+from skg_bench.app.reliving import UTILITY, relive
 from skg_bench.core.errors import UsageError, nearest
+from skg_bench.engine.execute import Progress
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.decision_table import (
     CandidateLists,
@@ -28,6 +32,7 @@ from skg_bench.simulator.logs.decision_table import (
     decision_table,
     is_list,
 )
+from skg_bench.simulator.logs.outcome_models import ModelKind
 
 DECISION_FIELDS = {
     "user": "who was served, for intervals by user",
@@ -39,6 +44,8 @@ DECISION_FIELDS = {
     "predicted": "list of a model's rewards of the candidates",
 }
 """Columns that a log may have, and what each says."""
+STEP, LOOP, SNAPSHOT = "step", "loop", "snapshot"
+"""Estimands; the last is followed by a turn."""
 NEEDED_FIELDS = ("propensity", "reward")
 FieldColumns = Mapping[str, str]  # by field
 
@@ -53,19 +60,39 @@ def estimate(
     estimators: Sequence[str] = (),
     arm: str | None = None,
     by_row: bool = False,
+    estimand: str | None = None,
+    reward_model: ModelKind = "logistic",
+    progress: Progress | None = None,
 ) -> PolicyEstimates:
-    """Values of policies in the states that a log reached (estimand `step`), with intervals for other users.
+    """Values of policies and arms that were not run, with intervals for other users.
+
+    `estimand`: `step`, in the states that the log reached, the default of policies; `loop`, the arm from the first turn
+    on, learning, the default of targets; `snapshot@S`, an arm that learns nothing from turn S on.
 
     `source`: a table, or a run folder and its `arm`. `policies`: of each its probability of what the log did: a number,
-    or a column, which may hold lists over candidates. `targets`: of a run, the arm with these overrides of its policy.
+    or a column, which may hold lists over candidates. `targets`: of a run, the arm with these overrides.
     `columns`: by field of DECISION_FIELDS; default: the field's own name. `against`: the policy to compare with, or the
-    log. `by_row`: intervals as if rows were independent, too.
+    log. `by_row`: intervals as if rows were independent, too. `reward_model`: kind of the models of what the log does
+    not know (`loop`, `snapshot@S`). `progress(done, total)` counts replayed turns.
 
     >>> estimate("clicks.csv", {"random": "1/34"}, columns={"reward": "click"})
 
     Raises UsageError for bad input, with the row and what to do.
     """
     given = columns or {}
+    if (estimand or ("loop" if targets and not policies else STEP)) != STEP:
+        _check_replayed(source, policies or {}, given, estimators, by_row=by_row)
+        run = source if isinstance(source, Run) else Run(source)
+        since = None if estimand in (None, LOOP) else _snapshot_turn(str(estimand))
+        reward = given.get("reward", UTILITY)
+        relived = relive(
+            run, one_arm(run, arm), targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
+        )
+        if against not in (LOG, *(targets or {})):
+            raise UsageError(f"--against {against}: {nearest(against, [LOG, *(targets or {})])}")
+        return loop_values(
+            relived.logged, relived.targets, relived.calibrations, estimand=estimand or LOOP, reference=against
+        )
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
     blocks = table.blocks(list(dict.fromkeys([*columns.values(), *(p for p in named.values() if isinstance(p, str))])))
@@ -89,6 +116,35 @@ def estimate(
         return step_values(sums, wanted, reference=against, users="user" in columns)
     except UsageError as error:
         raise UsageError(f"{table.path}: {error}") from error
+
+
+def _quiet(_done: int, _total: int) -> None:
+    """Ignores progress."""
+
+
+def _snapshot_turn(estimand: str) -> int:
+    name, _, turn = estimand.partition("@")
+    if name != SNAPSHOT or not turn.isascii() or not turn.isdigit() or not 0 < int(turn) < 2**31:
+        raise UsageError(f"--estimand {estimand}: write step, loop, or snapshot@S with a turn S from 1 on")
+    return int(turn)
+
+
+def _check_replayed(
+    source: "Run | str | Path",
+    policies: Mapping[str, str | float],
+    columns: FieldColumns,
+    estimators: Sequence[str],
+    *,
+    by_row: bool,
+) -> None:
+    """Raises UsageError for what goes with the estimand `step` alone."""
+    if not isinstance(source, Run) and not Path(source).is_dir():
+        raise UsageError(f"{source} is a table: --arm and --target go with a run folder; give --policy NAME=COLUMN")
+    for option, given in (("--policy", policies), ("--estimator", estimators), ("--by-row", by_row)):
+        if given:
+            raise UsageError(f"{option} goes with --estimand step; leave it out, or add --estimand step")
+    if more := sorted(set(columns) - {"reward"}):
+        raise UsageError(f"--columns {more[0]}: a run folder names its columns itself; leave it out")
 
 
 # ---------------------------------------------------------------------------------------------------- what is given

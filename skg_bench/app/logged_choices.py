@@ -38,7 +38,7 @@ def run_decisions(run: Run, arm: str | None, targets: Targets) -> DecisionTable:
     Raises UsageError for an unknown arm, and targets that change anything but the policy, or to one that does not
     decide by scores alone; and where the arm's own policy does not state the propensities of the log.
     """
-    name = _arm(run, arm)
+    name = one_arm(run, arm)
     names = tuple(schema.turns(1, run.domain.outcome, in_words=run.domain.in_words).names)
     if taken := [target for target in targets if target in names]:
         raise UsageError(f"--target {taken[0]}: the log has a column of this name; take another one")
@@ -46,7 +46,11 @@ def run_decisions(run: Run, arm: str | None, targets: Targets) -> DecisionTable:
     return DecisionTable(run.path, (*names, *targets), partial(_run_blocks, run, name, policies))
 
 
-def _arm(run: Run, arm: str | None) -> str:
+def one_arm(run: Run, arm: str | None) -> str:
+    """The arm whose log it is; None: the only one.
+
+    Raises UsageError where there are several, or none of this name.
+    """
     if arm is None and len(run.arms) > 1:
         raise UsageError(f"{run.path} has {len(run.arms)} arms; say whose log it is: --arm {'|'.join(run.arms)}")
     if arm is not None and arm not in run.arms:

@@ -92,6 +92,7 @@ class Purpose(IntEnum):
     JUDGED = 130
     ANSWERED = 131
     PUZZLE = 132
+    IMPUTED = 133
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

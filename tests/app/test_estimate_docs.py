@@ -22,7 +22,7 @@ def test_a_log_of_two_policies_says_what_the_docs_say(tmp_path: Path) -> None:
     targets = dict(word.split("=", 1) for word in estimated if word.startswith(("lax=", "strict=")))
     values = skg_bench.estimate(
         run, targets={name: text.strip("[]").split(",") for name, text in targets.items()},
-        columns={"reward": "answer_correct"}, arm="both", against="lax",
+        columns={"reward": "answer_correct"}, arm="both", against="lax", estimand="step",
     ).values  # fmt: skip
     lax, strict = (next(v for v in values if (v.policy, v.estimator) == (name, "ips")) for name in ("lax", "strict"))
     alone = skg_bench.run([

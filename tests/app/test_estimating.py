@@ -294,7 +294,7 @@ REWARD = {"reward": "answer_correct"}
 
 @pytest.mark.parametrize(("arm", "policy"), [("soft", "softmax"), ("both", "interleave")])
 def test_the_arm_itself_as_a_target_is_the_log(arm: str, policy: str, run: Run) -> None:
-    made = skg_bench.estimate(run, targets={"same": [f"policy={policy}"]}, columns=REWARD, arm=arm)
+    made = skg_bench.estimate(run, targets={"same": [f"policy={policy}"]}, columns=REWARD, arm=arm, estimand="step")
     log, *same = made.values
     assert {each.policy for each in same} == {"same"}
     assert all(each.value == pytest.approx(log.value, abs=1e-12) and each.verdict == "inconclusive" for each in same)
@@ -306,13 +306,15 @@ def test_a_stricter_target_of_a_softmax_is_better_in_the_states_of_the_log(run: 
     code, out, _ = call(
         "estimate", str(run.path), "--arm", "soft", "--reward", "answer_correct", "--target",
         "strict=[policy=threshold,policy.threshold=0.6]", "--target", "cold=[policy.temperature=0.02]",
+        "--estimand", "step",
     )  # fmt: skip
     assert code == 0
     assert "strict" in out
     assert "cold" in out
     made = skg_bench.estimate(
-        run.path, targets={"strict": ["policy=threshold", "policy.threshold=0.6"]}, columns=REWARD, arm="soft"
-    )
+        run.path, targets={"strict": ["policy=threshold", "policy.threshold=0.6"]}, columns=REWARD, arm="soft",
+        estimand="step",
+    )  # fmt: skip
     turns = run.turns("soft")
     combined = np.stack(turns["combined"].to_numpy())
     skill, best = turns["skill"].to_numpy(), combined.argmax(axis=1)
@@ -324,7 +326,9 @@ def test_a_stricter_target_of_a_softmax_is_better_in_the_states_of_the_log(run: 
 
 
 def test_a_log_without_chance_says_nothing_of_what_it_never_did(run: Run) -> None:
-    made = skg_bench.estimate(run, targets={"lax": ["policy.threshold=0.3"]}, columns=REWARD, arm="rule")
+    made = skg_bench.estimate(
+        run, targets={"lax": ["policy.threshold=0.3"]}, columns=REWARD, arm="rule", estimand="step"
+    )
     assert "rows it would do something else, and the log took no chance" in made.weights[1].withheld
     assert {each.verdict for each in made.values[1:]} == {"withheld"}
 
@@ -343,7 +347,7 @@ def test_a_log_without_chance_says_nothing_of_what_it_never_did(run: Run) -> Non
     ],
 )  # fmt: skip
 def test_targets_of_which_the_log_does_not_tell_are_refused(target: str, says: str, run: Run) -> None:
-    words = ("--arm", "soft", "--reward", "answer_correct", "--target", f"x=[{target}]")
+    words = ("--arm", "soft", "--reward", "answer_correct", "--estimand", "step", "--target", f"x=[{target}]")
     assert says in refused("estimate", str(run.path), *words)
 
 
@@ -355,7 +359,8 @@ def test_targets_of_which_the_log_does_not_tell_are_refused(target: str, says: s
         (("--arm", "soft", "--policy", "a=1"), "has no column 'reward'"),
         (("--arm", "soft", "--reward", "user_satisfaction", "--policy", "a=1"), "user_satisfaction is"),
         (("--arm", "soft", "--reward", "answer_correct", "--target", "x=[]"), "no override is given"),
-        (("--arm", "soft", "--reward", "answer_correct", "--target", "skill=[policy=never]"), "take another one"),
+        (("--arm", "soft", "--reward", "answer_correct", "--estimand", "step", "--target", "skill=[policy=never]"),
+         "take another one"),
     ],
 )  # fmt: skip
 def test_bad_words_on_a_run_are_refused(words: tuple[str, ...], says: str, run: Run) -> None:
@@ -363,7 +368,7 @@ def test_bad_words_on_a_run_are_refused(words: tuple[str, ...], says: str, run: 
 
 
 def test_a_policy_with_a_memory_still_leaves_a_log_of_its_chances(run: Run) -> None:
-    made = skg_bench.estimate(run, targets={"never": ["policy=never"]}, columns=REWARD, arm="wise")
+    made = skg_bench.estimate(run, targets={"never": ["policy=never"]}, columns=REWARD, arm="wise", estimand="step")
     assert made.values[1].estimator == "ips"
     assert made.weights[1].mean == pytest.approx(1.0, abs=0.05)
 
@@ -371,7 +376,7 @@ def test_a_policy_with_a_memory_still_leaves_a_log_of_its_chances(run: Run) -> N
 def test_a_log_that_does_not_say_which_skill_failed_is_not_asked_about_targets(run: Run) -> None:
     assert "procedure_failed" in run.turns("tool")["serving"].to_pylist()
     words = ("estimate", str(run.path), "--arm", "tool", "--reward", "answer_correct")
-    err = refused(*words, "--target", "never=[policy=never]")
+    err = refused(*words, "--estimand", "step", "--target", "never=[policy=never]")
     assert "the procedure of a skill failed and the LLM answered; the log does not say which skill" in err
     assert call(*words, "--policy", "half=0.5")[0] == 0
 
@@ -390,4 +395,4 @@ def test_a_propensity_that_was_changed_is_found_with_its_turn(arm: str, run: Run
         compositions[arm]["policy"]["second"]["threshold"] = 0.7  # and at .6
     other = changed(Run(folder), compositions=compositions)
     with pytest.raises(UsageError, match=rf"arm '{arm}', user \d+, turn \d+: its policy does this with probability"):
-        skg_bench.estimate(other, targets={"never": ["policy=never"]}, columns=REWARD, arm=arm)
+        skg_bench.estimate(other, targets={"never": ["policy=never"]}, columns=REWARD, arm=arm, estimand="step")

@@ -10,25 +10,22 @@ by user.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log, nan, sqrt
-from typing import Literal
 
 import numpy as np
 
 from skg_bench.analysis.policy_value.decision_sums import RowMoments, SummedDecisions, UserSums
+from skg_bench.analysis.policy_value.estimates import EstimateVerdict, PolicyEstimates, PolicyValue, PolicyWeights
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, TUNING_GRID, PolicyEstimator
 from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 
-LOG = "log"
-"""Name of the policy that made the log."""
 LEAST_ROWS = 100.0  # effective ones
 LARGEST_SHARE = 0.05  # of the weight, of one row
 MOST_ERRORS = 3.0  # of the mean weight from 1
 MOST_UNSUPPORTED = 0.5  # rows in which it would do something else, and the log took no chance
 _ROUNDING = 1e-6  # of the rewards' range: a smaller difference is one of rounded propensities
 _SLOPE_DELTA, _MSE_DELTA = 0.1, 0.05  # those of Open Bandit Pipeline
-StepVerdict = Literal["higher", "lower", "inconclusive", "reference", "withheld", "biased"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,47 +51,6 @@ class LinearEstimate:
         return self.value - half, self.value + half
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyWeights:
-    """Weights of a policy on a log, and whether they carry a verdict."""
-
-    policy: str
-    mean: float
-    error: float  # of the mean, by user
-    effective: float  # (sum of w)^2 / (sum of w^2)
-    largest: float
-    share: float  # of all weight, of the row with the largest
-    bounds: tuple[float, float] | None  # of the value; None: no reward is missing without a known chance
-    withheld: str  # reason, and what to log instead; "": none
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyValue:
-    """Estimated value of a policy, and its difference to the reference on the same log; NaN: withheld."""
-
-    policy: str
-    estimand: Literal["step"]
-    estimator: str
-    value: float
-    interval: tuple[float, float]  # 95 %, other users
-    row_interval: tuple[float, float] | None  # as if rows were independent; None: not asked for
-    difference: float
-    difference_interval: tuple[float, float]
-    verdict: StepVerdict  # on the difference
-
-
-@dataclass(frozen=True)
-class PolicyEstimates:
-    """Answers of a log: a row for each policy and estimator, and the weights of each policy."""
-
-    reference: str
-    rows: int
-    users: int | None  # None: the log names none
-    missing: int  # rewards
-    values: tuple[PolicyValue, ...]
-    weights: tuple[PolicyWeights, ...]
-
-
 def step_values(
     sums: SummedDecisions, policies: Mapping[str, Sequence[PolicyEstimator]], *, reference: str, users: bool
 ) -> PolicyEstimates:
@@ -116,7 +72,7 @@ def step_values(
             least = _ROUNDING * (sums.highest - sums.lowest)
             if abs(gap.value) > least >= high - low:
                 low = high = nan  # users who are all alike, such as one who stands there twice, say nothing of others
-            verdict: StepVerdict = "higher" if low > least else "lower" if high < -least else "inconclusive"
+            verdict: EstimateVerdict = "higher" if low > least else "lower" if high < -least else "inconclusive"
             if name == reference:
                 verdict = "reference"
             elif withheld or estimator.biased:

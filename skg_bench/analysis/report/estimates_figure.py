@@ -1,11 +1,11 @@
-"""Figure of what a log says of policies, as one SVG: values with intervals, hollow, as they are of the log's states."""
+"""Figure of what a log says of policies, as one SVG: values with intervals, hollow if they are of the log's states."""
 
 from collections.abc import Sequence
 from html import escape
 from math import isnan
 from textwrap import wrap
 
-from skg_bench.analysis.policy_value.step_values import PolicyEstimates, PolicyValue
+from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.forest import LETTER
 from skg_bench.analysis.report.picture import STYLE
@@ -14,10 +14,11 @@ _PANEL, _PAD, _HEAD, _FOOT, _LINE, _SIDE = 360, 14, 62, 30, 20, 200  # pixels
 _UNDER = (
     "Hollow: other decisions in the states of the log (step), not the value of an arm that learns. 95 %, other users."
 )
+_REPLAYED = "Filled: arms that were replayed on the messages of the log. 95 %, other users."
 _OWN = """
 .ends { stroke: var(--ink); stroke-width: 2; } .dot { fill: var(--paper); stroke: var(--ink); stroke-width: 1.4; }
 .reference { stroke: var(--rule-2); stroke-width: 1.2; } .withheld .dot { stroke: var(--rule-2); }
-.name { fill: var(--ink); } .withheld text { fill: var(--soft); }
+.replayed .given .dot { fill: var(--ink); } .name { fill: var(--ink); } .withheld text { fill: var(--soft); }
 """
 
 
@@ -28,7 +29,7 @@ def estimates_svg(estimates: PolicyEstimates) -> str:
     left = _PAD + LETTER * max(map(len, names)) + 10
     width, bottom = left + _PANEL + _SIDE, _HEAD + _LINE * len(values)
     letters = int((width - 2 * _PAD) / LETTER * 1.15)
-    under = [*wrap(_UNDER, letters), *_reasons(estimates, letters)]
+    under = [*wrap(_REPLAYED if estimates.replays else _UNDER, letters), *_reasons(estimates, letters)]
     height = bottom + _FOOT + 16 * len(under) + _PAD
     size = f'width="{width:.0f}" height="{height}"'
     out = [
@@ -37,7 +38,9 @@ def estimates_svg(estimates: PolicyEstimates) -> str:
         f'<style>{STYLE}{_OWN}</style><rect class="paper" {size} rx="6"/>',
         f'<text class="title" x="{_PAD}" y="{_PAD + 12}">Values of policies, by a log</text>',
         f'<text x="{_PAD}" y="{_PAD + 28}">{escape(_size(estimates))}</text>',
+        f'<g class="{"replayed" if estimates.replays else "step"}">',
         *_panel(values, names, left),
+        "</g>",
         *(
             f'<text x="{_PAD}" y="{bottom + _FOOT + 16 * (i + 1)}">{escape(line)}</text>'
             for i, line in enumerate(under)
@@ -52,7 +55,8 @@ def estimates_in_words(estimates: PolicyEstimates) -> str:
         f"{each.policy} by {each.estimator}: {'-' if isnan(each.value) else f'{each.value:.4g}'}, {each.verdict}"
         for each in estimates.values
     )
-    return f"Values of policies in the states of a log, against {estimates.reference}: {'; '.join(phrases)}."
+    where = "on the messages" if estimates.replays else "in the states"
+    return f"Values of policies {where} of a log, against {estimates.reference}: {'; '.join(phrases)}."
 
 
 def _size(estimates: PolicyEstimates) -> str:
@@ -62,7 +66,9 @@ def _size(estimates: PolicyEstimates) -> str:
 
 def _reasons(estimates: PolicyEstimates, letters: int) -> list[str]:
     """Reasons of what is withheld, in lines."""
-    reasons = (f"{each.policy} is withheld: {each.withheld}." for each in estimates.weights if each.withheld)
+    known = [(each.policy, each.withheld) for each in estimates.weights]
+    known += [(each.policy, each.withheld) for each in estimates.replays]
+    reasons = (f"{policy} is withheld: {withheld}." for policy, withheld in known if withheld)
     return [line for reason in reasons for line in wrap(reason, letters)]
 
 

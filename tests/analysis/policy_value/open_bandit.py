@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis.policy_value.decision_sums import DecisionSums, LoggedDecisions, PolicyChoices, needed_terms
+from skg_bench.analysis.policy_value.estimates import PolicyEstimates
 from skg_bench.analysis.policy_value.estimators import chosen_estimators
-from skg_bench.analysis.policy_value.step_values import PolicyEstimates, step_values
+from skg_bench.analysis.policy_value.step_values import step_values
 from skg_bench.core.grid import F64, I64
 
 ROOT = Path(__file__).resolve().parents[3]

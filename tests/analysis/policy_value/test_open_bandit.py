@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skg_bench.analysis.policy_value.step_values import PolicyEstimates
+from skg_bench.analysis.policy_value.estimates import PolicyEstimates
 from skg_bench.analysis.statistics.intervals import t_quantile
 from tests.analysis.policy_value.open_bandit import answers, arrays, estimated, our_name
 

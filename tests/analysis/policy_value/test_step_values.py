@@ -14,8 +14,9 @@ from skg_bench.analysis.policy_value.decision_sums import (
     PolicyChoices,
     needed_terms,
 )
+from skg_bench.analysis.policy_value.estimates import LOG, PolicyEstimates
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, TUNING_GRID, chosen_estimators
-from skg_bench.analysis.policy_value.step_values import LOG, PolicyEstimates, step_values
+from skg_bench.analysis.policy_value.step_values import step_values
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis.policy_value.decision_sums import DecisionSums, LoggedDecisions, PolicyChoices, needed_terms
+from skg_bench.analysis.policy_value.estimates import LOG, PolicyEstimates
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS
-from skg_bench.analysis.policy_value.step_values import LOG, PolicyEstimates, step_values
+from skg_bench.analysis.policy_value.step_values import step_values
 from skg_bench.analysis.report.estimates_figure import estimates_svg
 
 SVG = "{http://www.w3.org/2000/svg}"

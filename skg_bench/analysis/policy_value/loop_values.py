@@ -1,0 +1,254 @@
+"""Values of arms that were replayed on a log: known answers, and the chances of the others under models of the log.
+
+A replay gives each turn its reward where the log gave the same answer, else the reward's expectation. Several
+imputations differ in the draws of unknown answers and ratings, and so in what is learned from them. Two intervals come
+of it. *These users*, what would have happened to them: the luck of unknown answers, clustered as held-out residuals
+are. *Other users*: the spread between users, with Student's t. To both are added the spread between imputations
+(Rubin 1987), the error of the models' means, and a quarter of the sensitivity.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, nan, sqrt
+
+import numpy as np
+
+from skg_bench.analysis.policy_value.decision_sums import UserSums
+from skg_bench.analysis.policy_value.estimates import (
+    LOG,
+    EstimateVerdict,
+    ModelCalibration,
+    PolicyEstimates,
+    PolicyValue,
+    ReplayedPolicy,
+)
+from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
+from skg_bench.core.grid import F64, I32
+
+COLUMNS = (
+    "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "luck", "llm_luck", "llm_scale",
+    "known", "modelled", "unsupported", "invented",
+)  # fmt: skip
+"""Sums of a replay: turns; expected rewards; of unknown answers the expected rewards for being right, those of
+unsupported ones, the rewards if all were right, those of unsupported ones; their variance, that of the LLM's; rewards
+of the LLM's unknown answers if all were right; and turns by what the log knows of them.
+"""
+MILDER, HARSHER = -2, -1  # places of the replays with other ratings, behind those of imputations
+MOST_UNKNOWN = 0.10  # share of turns
+MOST_INVENTED = 0.01  # share of turns
+MOST_SENSITIVITY = 0.01  # width of the band, in the unit of the reward
+MOST_Z = 3.5  # by which held-out predictions may miss in a fifth of them
+_PARTS = 5  # of the predictions, by size, whose calibration is looked at
+_NONE = (nan, nan)
+LLM_ANSWERS = "answers of the LLM"
+"""Name of their model."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRewards:
+    """Sums of the log over each of G users."""
+
+    turns: F64  # [G]
+    value: F64  # [G]
+    missing: int  # rewards
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedSums:
+    """Sums of a target over each of G users, in each of V replays: imputations, MILDER, HARSHER."""
+
+    columns: F64  # [COLUMNS, G, V]
+
+    def of(self, name: str) -> F64:
+        """Sums `[G, V]` of a column."""
+        sums: F64 = self.columns[COLUMNS.index(name)]
+        return sums
+
+    def share(self, name: str) -> float:
+        """Mean of a column over turns and imputations."""
+        return float(self.of(name)[:, :MILDER].sum() / self.of("turns")[:, :MILDER].sum())
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A mean reward a turn, or the difference of two, with all that its errors are made of."""
+
+    value: float
+    by_user: F64  # [G] sums, mean over imputations
+    by_imputation: F64  # [M] means
+    milder: float  # by how much it moves if drawn ratings are milder
+    harsher: float
+    unsupported: tuple[float, float]  # by how much it moves if unsupported answers are wrong, right
+    bounds: tuple[float, float]
+    luck: tuple[float, float]  # variance of the mean for these users: of the LLM's answers, of others
+    weights: tuple[float, float]  # of the models in the mean: of the LLM's answers, of others
+
+    def minus(self, other: "_Mean") -> "_Mean":
+        """The difference; what both do not know is taken to be apart."""
+        (down, up), (below, above) = self.unsupported, other.unsupported
+        first, second = self.weights, other.weights
+        return _Mean(
+            self.value - other.value, self.by_user - other.by_user, self.by_imputation - other.by_imputation,
+            self.milder - other.milder, self.harsher - other.harsher, (down - above, up - below),
+            (self.bounds[0] - other.bounds[1], self.bounds[1] - other.bounds[0]),
+            (self.luck[0] + other.luck[0], self.luck[1] + other.luck[1]),
+            (max(first[0], second[0]), max(first[1], second[1])),
+        )  # fmt: skip
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Ends of the value under other ratings, and unsupported answers wrong or right."""
+        moves = (0.0, self.milder, self.harsher, *self.unsupported)
+        return self.value + min(moves), self.value + max(moves)
+
+
+def calibration(name: str, predicted: F64, observed: F64, user: I32) -> ModelCalibration:
+    """Held-out predictions `[n]` beside what was, by user."""
+    residual, order = observed - predicted, np.argsort(predicted, kind="stable")
+    size = ceil(len(order) / _PARTS)
+    parts = [order[i : i + size] for i in range(0, len(order), size)]
+    z, part = max(((_z(residual[part], user[part]), part) for part in parts), key=lambda pair: abs(pair[0]))
+    square = float((np.bincount(user, residual) ** 2).sum())
+    chance = float((predicted * (1.0 - predicted)).sum())
+    return ModelCalibration(
+        name, len(predicted), float(predicted.mean()), float(observed.mean()), sqrt(square) / len(predicted),
+        max(square / chance, 1.0) if chance else 1.0, (z, float(predicted[part].mean()), float(observed[part].mean())),
+    )  # fmt: skip
+
+
+def _z(residual: F64, user: I32) -> float:
+    sums = np.bincount(user, residual)
+    error = sqrt(float(sums @ sums))
+    return float(sums.sum()) / error if error else 0.0
+
+
+def loop_values(
+    logged: LoggedRewards,
+    targets: Mapping[str, ReplayedSums],
+    calibrations: Sequence[ModelCalibration],
+    *,
+    estimand: str,
+    reference: str,
+) -> PolicyEstimates:
+    """Values of targets, and their differences to the reference, paired by user."""
+    means = {LOG: _of_log(logged, targets), **{name: _of_target(sums) for name, sums in targets.items()}}
+    withheld = {LOG: ""} | {name: _reason(sums, logged, calibrations) for name, sums in targets.items()}
+    values, replays = [], []
+    for name, mean in means.items():
+        gap = mean.minus(means[reference])
+        other, these = _intervals(mean, logged, calibrations)
+        other_gap, these_gap = _intervals(gap, logged, calibrations)
+        reason = withheld[name] or (withheld[reference] and f"{reference}, which it is compared with, is withheld")
+        if not reason and name != reference:
+            reason = _too_sensitive(gap)
+        verdict: EstimateVerdict = "higher" if other_gap[0] > 0 else "lower" if other_gap[1] < 0 else "inconclusive"
+        difference = gap.value
+        if name == reference:
+            verdict, reason = "reference", withheld[name]
+        elif reason:
+            verdict, difference, other_gap, these_gap = "withheld", nan, _NONE, _NONE
+        if withheld[name]:
+            other, these = _NONE, _NONE
+        values.append(PolicyValue(name, estimand, "replay", mean.value, other, None, difference, other_gap, verdict))
+        if name != LOG:
+            known, modelled, unsupported, invented = map(targets[name].share, COLUMNS[-4:])
+            band = gap.band if name != reference else mean.band
+            replays.append(
+                ReplayedPolicy(
+                    name, known, modelled, unsupported, invented, these, these_gap, band, mean.bounds, reason
+                )
+            )  # fmt: skip
+    rows = round(float(logged.turns.sum()))
+    return PolicyEstimates(
+        reference, rows, len(logged.turns), logged.missing, tuple(values), (), tuple(replays), tuple(calibrations)
+    )
+
+
+def _of_log(logged: LoggedRewards, targets: Mapping[str, ReplayedSums]) -> _Mean:
+    value = float(logged.value.sum() / logged.turns.sum())
+    imputations = max(sums.columns.shape[2] + MILDER for sums in targets.values())
+    return _Mean(
+        value, logged.value, np.full(imputations, value), 0.0, 0.0, (0.0, 0.0), (value, value), (0.0, 0.0), (0.0, 0.0)
+    )
+
+
+def _of_target(sums: ReplayedSums) -> _Mean:
+    n = float(sums.of("turns")[:, 0].sum())
+    values = sums.of("value").sum(axis=0) / n
+    chance, scale, unsupported, their_scale, luck, llm_luck, llm = (
+        sums.of(name).sum(axis=0) / n
+        for name in ("chance", "scale", "unsupported_chance", "unsupported_scale", "luck", "llm_luck", "llm_scale")
+    )
+    m = slice(None, MILDER)
+    down, up = -float(unsupported[m].mean()), float((their_scale - unsupported)[m].mean())
+    low, high = float((values - chance).min()), float((values - chance + scale).max())
+    return _Mean(
+        float(values[m].mean()), sums.of("value")[:, m].mean(axis=1), values[m], float(values[MILDER] - values[0]),
+        float(values[HARSHER] - values[0]), (down, up), (low, high),
+        (float(llm_luck[m].mean()) / n, float((luck - llm_luck)[m].mean()) / n),
+        (float(llm[m].mean()), float((scale - llm)[m].mean())),
+    )  # fmt: skip
+
+
+def _intervals(
+    mean: _Mean, logged: LoggedRewards, calibrations: Sequence[ModelCalibration]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """95 % intervals for other users, and for these."""
+    n, imputations = float(logged.turns.sum()), len(mean.by_imputation)
+    sums = UserSums(np.stack([logged.turns, mean.by_user]))
+    sampling, df = sums.spread(np.array([-mean.value, 1.0]) / n, (0,))
+    between = float(mean.by_imputation.var(ddof=1)) * (1.0 + 1.0 / imputations) if imputations > 1 else 0.0
+    model = luck = 0.0
+    for of_llm, weight, variance in zip((True, False), mean.weights, mean.luck, strict=True):
+        models = [each for each in calibrations if (each.name == LLM_ANSWERS) == of_llm]
+        model += (weight * max((each.error for each in models), default=0.0)) ** 2
+        luck += variance * max((each.clustering for each in models), default=1.0)
+    low, high = mean.band
+    shared = between + model + ((high - low) / 4.0) ** 2
+    other, these = (_half(shared + more, between, imputations, df) for more in (sampling**2, luck))
+    return (mean.value - other, mean.value + other), (mean.value - these, mean.value + these)
+
+
+def _half(variance: float, between: float, imputations: int, df: float) -> float:
+    """Half of a 95 % interval, with the degrees of freedom of users, and of imputations (Barnard and Rubin 1999)."""
+    if between:
+        df = 1.0 / (1.0 / df + (between / variance) ** 2 / (imputations - 1))
+    return t_quantile(1 - ALPHA / 2, df) * sqrt(variance)
+
+
+def _too_sensitive(gap: _Mean) -> str:
+    low, high = gap.band
+    if high - low <= MOST_SENSITIVITY:
+        return ""
+    return (
+        f"its difference lies between {low:+.4f} and {high:+.4f} as unknown ratings and unsupported answers are taken; "
+        f"a width of {MOST_SENSITIVITY:g} is allowed. Log with a chance of what it would do, such as by "
+        "policy=interleave, or log the laxer of the two"
+    )
+
+
+def _reason(sums: ReplayedSums, logged: LoggedRewards, calibrations: Sequence[ModelCalibration]) -> str:
+    """Reason to withhold verdicts on a target, and what to log instead; none: nothing."""
+    if logged.missing:
+        return (
+            f"{logged.missing:,} rewards of the log are missing, and nothing says by what chance. Have all of them "
+            "judged"
+        )
+    if (invented := sums.share("invented")) > MOST_INVENTED:
+        return (
+            f"on {100 * invented:.1f} % of turns it makes an offer after an answer after which the log made none: "
+            f"the reaction is invented; {100 * MOST_INVENTED:g} % are allowed. Log an arm that makes these offers"
+        )
+    if (unknown := sums.share("modelled") + sums.share("unsupported")) > MOST_UNKNOWN:
+        return (
+            f"on {100 * unknown:.1f} % of turns its answer is not the log's; {100 * MOST_UNKNOWN:g} % are allowed. Log "
+            "an arm nearer to it, or both by policy=interleave"
+        )
+    for each in calibrations:
+        z, predicted, observed = each.worst
+        if abs(z) > MOST_Z and abs(observed - predicted) * unknown > MOST_SENSITIVITY / 10:
+            return (
+                f"the model of {each.name} is miscalibrated: in a fifth of the log it says {100 * predicted:.1f} %, "
+                f"and {100 * observed:.1f} % were right (z {z:+.1f}). Try --reward-model boosted"
+            )
+    return ""

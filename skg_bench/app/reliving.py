@@ -1,0 +1,335 @@
+"""Replays of a run's log under other arms: what the log knows it repeats, the rest is drawn from models of it.
+
+Rows are users times imputations, stepped side by side. Nothing is written to the run.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.policy_value.estimates import ModelCalibration
+from skg_bench.analysis.policy_value.loop_values import LoggedRewards, ReplayedSums, calibration
+from skg_bench.app.arm_keys import PIPELINE
+from skg_bench.app.building import build
+from skg_bench.app.caller import callers_script_left_alone
+from skg_bench.app.counterexample import cases
+from skg_bench.app.hydra_trees import hydra_trees
+from skg_bench.app.overrides import Override, check_keys, deepened, parse
+from skg_bench.app.trust import FromFile
+from skg_bench.core.assistant import Applied
+from skg_bench.core.batch import Batch
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import Feedback
+from skg_bench.core.grid import F64, I32, I64
+from skg_bench.core.launching import Tick
+from skg_bench.core.learning_jobs import Course, Jobs
+from skg_bench.core.world import FALLBACK
+from skg_bench.engine.agreement_judge import AgreementJudge
+from skg_bench.engine.cohort import Rollout, cohort_of
+from skg_bench.engine.execute import Job, Progress, replay_job
+from skg_bench.engine.plan import Plan
+from skg_bench.runfolder.run import Run, made_here, same_events
+from skg_bench.simulator.logs.arm_log import ArmLog, arm_log
+from skg_bench.simulator.logs.logged_world import (
+    HARSHER,
+    INVENTED_OFFER,
+    KNOWN,
+    MILDER,
+    MODELLED,
+    UNSUPPORTED,
+    LoggedWorld,
+    RelivingUsers,
+)
+from skg_bench.simulator.logs.outcome_models import HOWS, ModelKind, OutcomeModels, outcome_models
+
+IMPUTATIONS = 5
+UTILITY = "utility"
+"""Name of the reward that is made of rightness, money, waiting and offers by the prices of the run."""
+RELIVED = (
+    "router", "reranker", "policy", "curator", "signals", "signs", "refit_every", "refit_on_capture", "refit_apart",
+    "decline_is_miss", "freeze", "freeze_at",
+)  # fmt: skip
+"""Keys of an arm that a target may change: all else is of the world, or would need answers that no log has."""
+_LARGEST = 1e-6  # difference of a propensity, which the log has as the engine computed it
+
+
+@dataclass(frozen=True)
+class Relived:
+    """What replays of a log gave."""
+
+    users: I32  # [G] ids
+    logged: LoggedRewards
+    targets: Mapping[str, ReplayedSums]
+    calibrations: Sequence[ModelCalibration]
+
+
+def relive(
+    run: Run,
+    arm: str,
+    targets: Mapping[str, Sequence[str]],
+    reward: str,
+    *,
+    model: ModelKind = "logistic",
+    since: int | None = None,
+    progress: Progress,
+) -> Relived:
+    """Play the arm's own log again, then each target on it, `IMPUTATIONS` times and twice with other ratings. `since`:
+    a turn of the user up to which a target is the arm itself, and from which on nothing learns; None: it is itself from
+    the first turn on. `reward`: UTILITY, or a column of true and false.
+
+    Raises UsageError for an arm that cannot be relived, a target that changes more than RELIVED, and where the arm, on
+    its own log, decides otherwise than the log says.
+    """
+    _check_world(run)
+    plan, log, models = _plan(run, arm, targets, reward=reward, model=model, since=since)
+    prices = Utility.of(run.config) if reward == UTILITY else None
+    first = since or 0
+    users = np.flatnonzero(log.counts > first).astype(np.int32)
+    if len(users) < 2:
+        raise UsageError(
+            f"{run.path}: {len(users)} users have turns from {first} on; an interval for other users needs two at least"
+        )
+    users = users[np.argsort(-log.counts[users], kind="stable")]
+    everyone = np.flatnonzero(log.counts).astype(np.int32)
+    everyone = everyone[np.argsort(-log.counts[everyone], kind="stable")]
+    numbers = np.array([*range(IMPUTATIONS), MILDER, HARSHER], np.int32)
+    tasks = [RelivingTask(0, part, np.zeros(len(part), np.int32)) for part in _parts(everyone, 1, run)]
+    spans = []
+    for i in range(len(targets)):
+        parts = _parts(users, len(numbers), run)
+        spans.append((len(tasks), len(tasks) + len(parts)))
+        tasks += [RelivingTask(i + 1, part.repeat(len(numbers)), np.tile(numbers, len(part))) for part in parts]
+    total = int(log.counts[everyone].sum()) + len(targets) * len(numbers) * int(log.counts[users].sum())
+    with callers_script_left_alone(), replay_job(plan, run.path, total) as job:
+        (node,) = hydra_trees().options("launcher", ["local"])
+        launcher = build("launcher", node, FromFile(str(run.path), trusted=False))
+        workers = min(int(run.config["workers"]), len(tasks))
+        progress(0, total)
+        reliving = Reliving(job, log, str(run.path), first, prices)
+        results = launcher.carry_out(reliving, tasks, workers, run.path, lambda done: progress(done, total))
+    sums = {
+        name: ReplayedSums(_by_user(results[a:b], len(numbers))) for name, (a, b) in zip(targets, spans, strict=True)
+    }
+    calibrations = [calibration(HOWS[h.how], h.predicted, h.observed, h.user) for h in models.held_out]
+    return Relived(users, _logged(log, users, first, prices), sums, calibrations)
+
+
+def _check_world(run: Run) -> None:
+    made_here(run, "estimates of other arms")
+    same_events([run], "an estimate of another arm")
+    if not run.domain.answers or run.domain.in_words or run.domain.recorded or run.domain.kinds or run.domain.outcome:
+        raise UsageError(
+            f"{run.path} is of the world {run.domain.name!r}: another arm is replayed on messages whose answers are "
+            "right or wrong, as those of simulator=assistant or clinc150; use --estimand step here"
+        )
+
+
+def _parts(users: I32, copies: int, run: Run) -> list[I32]:
+    """Users, the busiest first, in parts of about as many rows as a cohort has."""
+    return list(np.array_split(users, max(1, round(len(users) * copies / int(run.config["cohort"])))))
+
+
+# ------------------------------------------------------------------------------------------------------- the plan
+
+
+def _plan(
+    run: Run, arm: str, targets: Mapping[str, Sequence[str]], *, reward: str, model: ModelKind, since: int | None
+) -> tuple[Plan, ArmLog, OutcomeModels]:
+    origin, scenario, spec = FromFile(str(run.path), trusted=False), cases.scenario_of(run, 0), cases.spec_of(run, arm)
+    _check_logger(run, arm, spec)
+    specs = [spec, *(_target(spec, name, texts, since) for name, texts in targets.items())]
+    cases.admit(origin, scenario, specs)
+    log = arm_log(run, arm, "answer_correct" if reward == UTILITY else reward)
+    embedder = build("embedder", scenario.embedder, origin)
+    if embedder.digest != run.manifest["data"]["embedder"]:
+        raise UsageError(f"{run.path} was made from other data (embedder) than are here now; run it again")
+    models = outcome_models(model, log, embedder.embed(log.messages))
+    arms = tuple(each.arm(each.name, origin) for each in specs)
+    world = LoggedWorld(log, models, arms[0].hit_latency_ms, run.domain, run.manifest["data"]["simulator"])
+    config = run.config
+    for each in arms[1:]:
+        if any(phase.assistant.sees_truth for phase in each.phases):
+            raise UsageError(f"--target {each.name}: it knows which answers are right, and no log does; name another")
+    plan = Plan(
+        int(config["seed"]), int(config["users"]), int(config["weeks"]), world, embedder, arms,
+        AgreementJudge(**config["comparison"]), scenario.seed >> 64,
+    )  # fmt: skip
+    return plan, log, models
+
+
+def _check_logger(run: Run, arm: str, spec: cases.ArmSpec) -> None:
+    composition = spec.compositions[arm]
+    if composition["assistant"].get("_target_") != PIPELINE:
+        raise UsageError(f"{run.path}: arm {arm!r} has no skillbook of ours, and cannot be replayed on its log")
+    reasons = {
+        "forks from another arm": composition.get("fork") is not None,
+        "begins with skills of a file (seeds)": composition.get("seeds") is not None,
+        "learns from people beside the users (scope)": composition.get("scope") != "user",
+        "runs procedures (serving=procedure)": composition.get("serving") == "procedure",
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise UsageError(f"{run.path}: arm {arm!r} {reason}, and no log says what that needs; use --estimand step")
+
+
+def _target(spec: cases.ArmSpec, name: str, texts: Sequence[str], since: int | None) -> cases.ArmSpec:
+    where = f"--target {name}: "
+    if name == spec.name:
+        raise UsageError(f"{where}an arm of the run has this name; take another one")
+    composition: dict[str, Any] = deepcopy(dict(spec.compositions[spec.name]))
+    for override in parse(list(texts), where):
+        _set(composition, override, where)
+    if not texts and since is None:
+        raise UsageError(f"{where}no override is given; write --target '{name}=[policy.threshold=0.6]'")
+    if since is None:
+        return cases.ArmSpec(name, {name: composition})
+    composition |= {"fork": f"{spec.name}@{since}", "freeze": "all", "freeze_at": since}
+    return cases.ArmSpec(name, {name: composition, **spec.compositions})
+
+
+def _set(composition: dict[str, Any], override: Override, where: str) -> None:
+    if override.head not in RELIVED or override.delete or override.inner:
+        raise UsageError(
+            f"{where}{override.text}: a target may change {', '.join(RELIVED)}; all else changes who asks, what the "
+            "LLM answers or what is stored, and the log has the answers of its own arm only"
+        )
+    if override.choice:
+        (composition[override.head],) = hydra_trees().options(override.head, [str(override.value)])
+        return
+    changed = deepened(override, composition)
+    check_keys(changed, composition, where)
+    node, (*above, last) = composition, changed.path.split(".")
+    for key in above:
+        node = node[key]
+    node[last] = override.value
+
+
+# ------------------------------------------------------------------------------------------------------ the replay
+
+
+@dataclass(frozen=True)
+class RelivingTask:
+    """Rows to play, in order of falling turns."""
+
+    arm: int  # 0: the log's own
+    users: I32  # [R] ids
+    imputation: I32  # [R]
+
+
+@dataclass(frozen=True)
+class Reliving:
+    """Plays rows on the log, and sums up what came of them from turn `first` on: COLUMNS of ReplayedSums `[C, R]`."""
+
+    job: Job
+    log: ArmLog
+    source: str
+    first: int
+    prices: Utility | None  # None: the reward is the column of the log
+
+    def begin(self) -> Callable[[RelivingTask, Tick], F64]:
+        """Setting of the process, made once."""
+        setting = self.job.setting()
+
+        def play(task: RelivingTask, tick: Tick) -> F64:
+            users, row = np.unique(task.users, return_inverse=True)
+            cohort = cohort_of(setting, users).rows(row)
+            memory: RelivingUsers = cohort.memory.imputed(task.imputation)
+            writer = RelivingWriter(self, task, np.zeros((len(row), int(cohort.n.max()))))
+            Rollout(setting, [self.job.plan.arms[task.arm]], replace(cohort, memory=memory)).to_the_end(writer, tick)
+            return self._sums(memory, writer.learning_usd)
+
+        return play
+
+    def _sums(self, users: RelivingUsers, learning_usd: F64) -> F64:
+        events = users.events
+        row, turn = np.nonzero(np.arange(events.number.shape[1]) < events.n[:, None])
+        row, turn = row[turn >= self.first], turn[turn >= self.first]
+        at = row, events.number[row, turn]
+        basis, chance, how, reaction = (values[at] for values in (users.basis, users.chance, users.how, users.reaction))
+        unknown = basis != KNOWN
+        value, scale = chance, 1.0
+        if self.prices is not None:
+            paid = self.prices.usd * (users.cost_usd[at] + learning_usd[row, turn])
+            paid += self.prices.second / 1000.0 * users.latency_ms[at] + self.prices.offer * (reaction > 0)
+            scale = 1.0 + self.prices.wrong
+            value = scale * chance - self.prices.wrong - paid
+        luck = scale**2 * (chance * (1.0 - chance) * unknown)
+        columns = (
+            np.ones(len(row)), value, scale * (chance * unknown), scale * (chance * (basis == UNSUPPORTED)),
+            scale * unknown, scale * (basis == UNSUPPORTED), luck, luck * (how == FALLBACK),
+            scale * (unknown & (how == FALLBACK)), basis == KNOWN, basis == MODELLED, basis == UNSUPPORTED,
+            (reaction == INVENTED_OFFER) & (basis == KNOWN),
+        )  # fmt: skip
+        return np.stack([np.bincount(row, column, len(events.n)) for column in columns])
+
+
+@dataclass(frozen=True)
+class RelivingWriter:
+    """Keeps what learning cost; of the log's own arm it checks each decision."""
+
+    run: Reliving
+    rows: RelivingTask
+    learning_usd: F64  # [R, T]
+
+    def turn(self, t: int, **values: np.ndarray) -> None:
+        """Raises UsageError where the log's own arm decides otherwise than the log says."""
+        n = len(values["skill"])
+        self.learning_usd[:n, t] = values["learning_cost_usd"]
+        if self.rows.arm:
+            return
+        log = self.run.log
+        at: I64 = log.start[self.rows.users[:n]] + t
+        source = values["source_turn"]
+        pairs: dict[str, tuple[np.ndarray, np.ndarray]] = {
+            "skill": (values["skill"], log.skill[at]), "source turn": (source, log.source_turn[at]),
+            "serving": (values["serving"], log.how[at]), "offer": (values["offer"], log.offer[at]),
+        }  # fmt: skip
+        wrong = {name: mine != theirs for name, (mine, theirs) in pairs.items()}
+        pairs["propensity"] = values["propensity"], log.propensity[at]
+        wrong["propensity"] = np.abs(values["propensity"] - log.propensity[at]) > _LARGEST
+        for name, mask in wrong.items():
+            if mask.any():
+                i = int(mask.argmax())
+                mine, theirs = (each[i].item() for each in pairs[name])
+                raise UsageError(
+                    f"{self.run.source}: played on its own log, the arm decides otherwise: user "
+                    f"{self.rows.users[i]}, turn {t}: {name} {mine}, and the log says {theirs}. The log was changed, "
+                    "or it is of another arm, or of another version of code and data; run it again"
+                )
+
+    def update(self, t: int, batch: Batch, applied: Applied) -> None:
+        """Discarded."""
+
+    def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
+        """Discarded."""
+
+    def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None:
+        """Discarded."""
+
+
+def _by_user(parts: Sequence[F64], copies: int) -> F64:
+    """Sums `[C, G, V]` of tasks whose rows are users times `copies`."""
+    whole = np.concatenate(parts, axis=1)
+    by_user: F64 = whole.reshape(len(whole), -1, copies)
+    return by_user
+
+
+def _logged(log: ArmLog, users: I32, first: int, prices: Utility | None) -> LoggedRewards:
+    """Sums of the log's own rewards by user."""
+    counted = log.turn >= first
+    value = log.right
+    if prices is not None:
+        paid = prices.usd * log.cost_usd + prices.second / 1000.0 * log.latency_ms + prices.offer * (log.offer >= 0)
+        value = (1.0 + prices.wrong) * log.right - prices.wrong - paid - prices.usd * log.learning_usd
+    missing = int(np.isnan(log.right[counted]).sum())
+    n = len(log.start) - 1
+    known = np.where(np.isnan(value), 0.0, value)
+    turns, sums = (
+        np.bincount(log.user[counted], each[counted], n).astype(np.float64)[users]
+        for each in (np.ones(len(value)), known)
+    )
+    return LoggedRewards(turns, sums, missing)

@@ -1,0 +1,76 @@
+"""Values of arms that were replayed on a log, as tables."""
+
+from math import isnan
+from pathlib import Path
+
+from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, ReplayedPolicy
+from skg_bench.app.progress import console
+from skg_bench.app.table_blocks import show_table
+
+_LOOP = "loop: the arm from the first turn on, learning, on the messages of the log"
+_SNAPSHOT = "snapshot: skillbook and scorer as they stood at that turn of the user, and from then on nothing is learned"
+_ASSUMED = (
+    "assumed: messages do not depend on answers, the worth of an answer not on the way to it, and the LLM is right "
+    "about messages that a skill answered as often as about like messages that it answered itself"
+)
+_INTERVALS = (
+    "intervals: 95 %. Of values, differences and verdicts: other users, clustered by user, Student's t, not corrected "
+    "for the number of targets. These users: what would have happened to the users of the log"
+)
+
+
+def show_replays(log: Path, estimates: PolicyEstimates) -> None:
+    """Print values of arms that were replayed, what the log knows of them, and how well its models predict."""
+    screen = console()
+    screen.print(f"{log}: {estimates.rows:,} turns, {estimates.users or 0:,} users", soft_wrap=True)
+    against = f"difference to {estimates.reference}"
+    known = {each.policy: each for each in estimates.replays}
+    headings = ["policy", "estimand", "value", against, "these users", "verdict"]
+    show_table(screen, headings, [_cells(value, known.get(value.policy)) for value in estimates.values])
+    screen.print()
+    headings = ["target", "known", "modelled", "unsupported", "offers invented", "band of the difference", "bounds"]
+    show_table(screen, headings, [_knowledge(each) for each in estimates.replays])
+    screen.print()
+    headings = ["model", "rows", "predicted", "observed", "worst fifth"]
+    rows = [
+        [
+            each.name, f"{each.rows:,}", f"{100 * each.predicted:.2f} %",
+            f"{100 * each.observed:.2f} % +- {100 * each.error:.2g}",
+            f"{100 * each.worst[1]:.1f} % predicted, {100 * each.worst[2]:.1f} % observed (z {each.worst[0]:+.1f})",
+        ]
+        for each in estimates.calibrations
+    ]  # fmt: skip
+    show_table(screen, headings, rows)
+    for each in estimates.replays:
+        if each.withheld:
+            screen.print(f"* {each.policy} is withheld: {each.withheld}", soft_wrap=True)
+    loop = estimates.values[0].estimand == "loop"
+    for line in (_LOOP if loop else _SNAPSHOT, _ASSUMED, _INTERVALS):
+        screen.print(line, soft_wrap=True)
+
+
+def _cells(value: PolicyValue, known: ReplayedPolicy | None) -> list[str]:
+    reference = value.verdict == "reference"
+    gap = "-" if reference else with_ends(value.difference, value.difference_interval, "+")
+    these = "-" if reference or known is None else ends_in_words(known.these_users_difference, "+")
+    return [value.policy, value.estimand, with_ends(value.value, value.interval, ""), gap, these, value.verdict]
+
+
+def _knowledge(each: ReplayedPolicy) -> list[str]:
+    shares = (each.known, each.modelled, each.unsupported, each.invented)
+    return [
+        each.policy, *(f"{100 * share:.2f} %" for share in shares), ends_in_words(each.sensitivity, "+"),
+        ends_in_words(each.bounds, ""),
+    ]  # fmt: skip
+
+
+def with_ends(value: float, ends: tuple[float, float], sign: str) -> str:
+    """A value and its interval; NaN: `-`."""
+    if isnan(value):
+        return "-"
+    return f"{value:{sign}.5g}" if isnan(ends[0]) else f"{value:{sign}.5g} ({ends_in_words(ends, sign)})"
+
+
+def ends_in_words(ends: tuple[float, float], sign: str) -> str:
+    """An interval; `sign`: of its ends, as in a format."""
+    return "-" if isnan(ends[0]) else f"{ends[0]:{sign}.5g} to {ends[1]:{sign}.5g}"

@@ -1,0 +1,169 @@
+"""Log of one arm of a run, by user and event: what was answered, how users reacted, and one reward. Columns of truth
+other than the reward are never read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skg_bench.core.calendar import EPOCH
+from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.grid import F64, I8, I32, I64
+from skg_bench.core.types import RATINGS
+from skg_bench.core.world import FALLBACK, OFFERS, PROMPTED, STORED
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run, ratings
+
+SERVINGS: Mapping[str, int] = {"llm": FALLBACK, "stored": STORED, "prompted": PROMPTED}
+"""Ways to serve that can be relived, by their word in the log."""
+NAMELESS = "unnamed"
+_NEVER = np.iinfo(np.int32).max
+_TURNS = (
+    "user", "turn", "event", "time", "message", "skill", "source_turn", "propensity", "serving", "offer", "cost_usd",
+    "latency_ms", "learning_cost_usd",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ArmLog:
+    """N turns of a log, those of each user in order; texts and names by their place in `messages` and `names`."""
+
+    messages: tuple[str, ...]
+    names: tuple[str, ...]  # the last is that of skills that nobody named
+    start: I64  # [U + 1] first turn of each user id; users who are not there have none
+    user: I32  # [N]
+    event: I32  # [N] number of the event, the handle of an answer that is given to it
+    time: I64  # [N] seconds since the first Monday
+    text: I32  # [N]
+    how: I8  # [N] a value of SERVINGS
+    skill: I32  # [N] -1: the LLM answered
+    source_turn: I32  # [N] turn whose stored answer was given, -1: none
+    source: I32  # [N] event whose answer was given or was in the prompt, -1: none
+    propensity: F64  # [N]
+    right: F64  # [N] the reward: 1, 0; NaN: missing
+    rating: I8  # [N] index into RATINGS, -1: none was given
+    delay: I64  # [N] seconds until the rating came
+    offer: I8  # [N] index into OFFERS, -1: no offer
+    name: I32  # [N] of the skill that came to hold this turn's answer, -1: none did
+    kept: I32  # [N] turn from which on it held that answer; a large number: none did
+    cost_usd: F64  # [N]
+    latency_ms: F64  # [N]
+    learning_usd: F64  # [N]
+
+    @cached_property
+    def turn(self) -> I32:
+        """Turn of the user `[N]`."""
+        turns: I32 = (np.arange(len(self.user)) - self.start[self.user]).astype(np.int32)
+        return turns
+
+    @cached_property
+    def place(self) -> I64:
+        """Turn, among all N, of user `u` and event `e`: `place[u, e]`; -1: there is none."""
+        width = int(self.event.max(initial=0)) + 1
+        place = np.full((len(self.start) - 1, width), -1, np.int64)
+        place[self.user, self.event] = np.arange(len(self.user))
+        return place
+
+    @property
+    def counts(self) -> I32:
+        """Turns of each user id `[U]`."""
+        counts: I32 = np.diff(self.start).astype(np.int32)
+        return counts
+
+
+def arm_log(run: Run, arm: str, reward: str) -> ArmLog:
+    """The log of an arm. `reward`: a column of true and false.
+
+    Raises UsageError for a column that is none, answers that cannot be relived, and times out of order.
+    """
+    known = schema.turns(1, run.domain.outcome, in_words=run.domain.in_words)
+    flags = [field.name for field in known if pa.types.is_boolean(field.type)]
+    if reward not in flags:
+        raise UsageError(f"--reward {reward}: a column of true and false is needed; {nearest(reward, flags)}")
+    table = run.turns(arm, list(dict.fromkeys([*_TURNS, reward])))
+    user, event = (table[name].to_numpy().astype(np.int32) for name in ("user", "event"))
+    time = table["time"].cast(pa.int64()).to_numpy() // 1000 - EPOCH
+    start = np.searchsorted(user, np.arange(int(run.manifest["users"]) + 1)).astype(np.int64)
+    inner = np.flatnonzero((np.diff(time) < 0) & (np.diff(user) == 0))
+    if len(inner):
+        raise UsageError(f"{run.path}: arm {arm!r}, {_turn(table, int(inner[0]) + 1)}: its time is before the last one")
+    texts = table["message"].combine_chunks()
+    how, offer = _codes(table["serving"], list(SERVINGS)), _codes(table["offer"], OFFERS)
+    if (how < 0).any():
+        at = int((how < 0).argmax())
+        raise UsageError(
+            f"{run.path}: arm {arm!r}, {_turn(table, at)}: served as {table['serving'][at].as_py()!r}, and only "
+            "answers of the LLM and of skills with serving=stored or prompted can be relived; use --estimand step"
+        )
+    source_turn = table["source_turn"].to_numpy().astype(np.int32)
+    skill = table["skill"].to_numpy().astype(np.int32)
+    held = np.where(how == PROMPTED, _prompted(run, arm, table), source_turn)
+    source = np.where(held >= 0, event[start[user] + np.maximum(held, 0)], -1).astype(np.int32)
+    right = pc.cast(table[reward], pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
+    rating, delay = _ratings(run, arm, start, len(user))
+    names, name, kept = _names(run, arm, start, len(user))
+    return ArmLog(
+        tuple(texts.dictionary.to_pylist()), names, start, user, event, time, texts.indices.to_numpy().astype(np.int32),
+        how, skill, source_turn, source, table["propensity"].to_numpy(),
+        np.asarray(right, np.float64), rating, delay, offer, name, kept,
+        *(table[name].to_numpy() for name in ("cost_usd", "latency_ms", "learning_cost_usd")),
+    )  # fmt: skip
+
+
+def _codes(column: pa.ChunkedArray, words: Sequence[str]) -> I8:
+    codes: I8 = pc.index_in(column.cast(pa.string()), pa.array(words)).fill_null(-1).to_numpy().astype(np.int8)
+    return codes
+
+
+def _ratings(run: Run, arm: str, start: I64, n: int) -> tuple[I8, I64]:
+    """Rating of each turn, and the seconds until it came."""
+    table = ratings(run.feedback(arm, ["user", "turn", "time", "known_at", "kind", "value"]))
+    at = start[table["user"].to_numpy()] + table["turn"].to_numpy()
+    rating, delay = np.full(n, -1, np.int8), np.zeros(n, np.int64)
+    rating[at] = _codes(table["rating"], RATINGS)
+    given, known = (table[name].cast(pa.int64()).to_numpy() for name in ("time", "known_at"))
+    delay[at] = (known - given) // 1000
+    return rating, delay
+
+
+def _prompted(run: Run, arm: str, turns: pa.Table) -> I64:
+    """Turn whose answer the chosen skill held at each turn, which the log of a prompt does not say; -1: none."""
+    table = run.updates(arm, ["user", "turn", "skill", "source_turn"])
+    table = table.filter(pc.greater_equal(table["source_turn"], 0))
+    user, skill, turn, source = (
+        table[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn", "source_turn")
+    )
+    asked, chosen, now = (turns[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn"))
+    skills, width = max(int(skill.max(initial=0)), int(chosen.max(initial=0))) + 1, int(now.max(initial=0)) + 2
+    order = np.argsort((user * skills + skill) * width + turn, kind="stable")
+    keys, wanted = ((user * skills + skill) * width + turn)[order], (asked * skills + chosen) * width + now
+    before = np.searchsorted(keys, wanted) - 1
+    if not len(keys):
+        return np.full(len(now), -1)
+    same = (chosen >= 0) & (before >= 0) & (keys[np.maximum(before, 0)] // width == wanted // width)
+    return np.where(same, source[order][np.maximum(before, 0)], -1)
+
+
+def _names(run: Run, arm: str, start: I64, n: int) -> tuple[tuple[str, ...], I32, I32]:
+    """Names of skills; which was given at each turn; and from which turn on a skill held its answer."""
+    table = run.updates(arm, ["user", "turn", "op", "skill", "name", "source_turn"])
+    words = table["name"].combine_chunks()
+    user, skill, turn = (table[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn"))
+    codes = words.indices.fill_null(-1).to_numpy().astype(np.int32)
+    given = np.full((len(start), int(skill.max(initial=0)) + 1), -1, np.int32)  # by the operation that added the skill
+    given[user[codes >= 0], skill[codes >= 0]] = codes[codes >= 0]
+    source = table["source_turn"].to_numpy().astype(np.int64)
+    held = source >= 0
+    at = start[user[held]] + source[held]
+    name, kept = np.full(n, -1, np.int32), np.full(n, _NEVER, np.int32)
+    name[at] = given[user[held], skill[held]]
+    np.minimum.at(kept, at, turn[held].astype(np.int32))
+    return (*words.dictionary.to_pylist(), NAMELESS), name, kept
+
+
+def _turn(table: pa.Table, at: int) -> str:
+    return f"user {table['user'][at].as_py()}, turn {table['turn'][at].as_py()}"

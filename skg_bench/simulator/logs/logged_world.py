@@ -1,0 +1,242 @@
+"""A log of one arm as a world, in which other arms live through it again.
+
+What the log knows it repeats: where an arm gives the very answer of the log, it is as right, and rated the same. What
+the log does not know is drawn from models that were fitted on it. Nothing of the world that made the log is in reach.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from skg_bench.core.domain import Domain
+from skg_bench.core.draws import Purpose, draw
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import RATING, feedback_rows
+from skg_bench.core.grid import F64, I8, I32, I64, Bool
+from skg_bench.core.types import RATINGS
+from skg_bench.core.world import (
+    FALLBACK,
+    OFFERS,
+    PROMPTED,
+    RIGHT,
+    STORED,
+    UNKNOWN,
+    WRONG,
+    Draws,
+    Event,
+    Events,
+    Ledger,
+    Reaction,
+    Response,
+    Served,
+    Stream,
+    Supposing,
+    Truth,
+)
+from skg_bench.simulator.logs.arm_log import ArmLog
+from skg_bench.simulator.logs.outcome_models import OutcomeModels, folds_of
+
+UNSEEN, KNOWN, MODELLED, UNSUPPORTED = range(4)  # how much the log knows of a turn's answer
+LOGGED_OFFER, INVENTED_OFFER = 1, 2
+LEAST_CHANCE = 0.01  # of another choice, from which on the log might have given another answer
+MILDER, HARSHER = -1, -2  # numbers of imputations in which half of the drawn bad ratings are good, or good ones bad
+_OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
+_HOWS = 1 + max(FALLBACK, STORED, PROMPTED)
+_PARTS = ("right", "rating", "delay", "offer", "flip")  # what is drawn of a turn
+
+
+@dataclass(frozen=True, slots=True)
+class RelivingUsers:
+    """Users of a log under another arm, and what came of it, by the number of each event. Rows may be of one user."""
+
+    events: Events
+    user: I32  # [B]
+    imputation: I32  # [B] from 0 on, MILDER or HARSHER
+    ledger: Ledger
+    basis: I8  # [B, W] UNSEEN, KNOWN, MODELLED, UNSUPPORTED
+    chance: F64  # [B, W] that the answer is right
+    how: I8  # [B, W] as it was served
+    cost_usd: F64  # [B, W]
+    latency_ms: F64  # [B, W]
+    reaction: I8  # [B, W] 0: no offer; LOGGED_OFFER, INVENTED_OFFER
+
+    def imputed(self, imputation: I32) -> "RelivingUsers":
+        """The same rows `[B]` as these imputations."""
+        return replace(self, imputation=imputation)
+
+
+@dataclass(frozen=True)
+class LoggedWorld:
+    """The users of a log."""
+
+    log: ArmLog
+    models: OutcomeModels
+    hit_latency_ms: float
+    domain: Domain
+    digest: str
+    stream: Stream = field(default="exogenous", init=False)
+    types: Sequence[str] = field(default=(), init=False)
+    intents: Sequence[str] = field(default=(), init=False)
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """Messages of the log."""
+        return self.log.messages
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of skills of the log; the last is that of what nobody named."""
+        return self.log.names
+
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """Turns of these users in the log."""
+        return self.log.counts[users]
+
+    def begin(self, seed: int, users: I32, weeks: int) -> RelivingUsers:
+        """All their turns; the truth about them is not known."""
+        log, n = self.log, self.log.counts[users]
+        mask = np.arange(n.max(initial=0)) < n[:, None]
+        at = np.where(mask, log.start[users][:, None] + np.arange(mask.shape[1]), 0)
+        none = np.full(mask.shape, -1, np.int32)
+        events = Events(
+            users, n, np.where(mask, log.event[at], 0).astype(np.int32),
+            np.where(mask, log.time[at], np.iinfo(np.int64).max), np.where(mask, log.text[at], 0).astype(np.int32),
+            Truth(none, none, none, np.zeros(mask.shape, np.bool_)),
+        )  # fmt: skip
+        ledger = Ledger.of(events)
+        shape = ledger.type.shape
+        code, number = (np.zeros(shape, np.int8) for _ in range(3)), (np.zeros(shape) for _ in range(3))
+        basis, how, reaction = code
+        chance, usd, latency = number
+        return RelivingUsers(
+            events, users, np.zeros(len(users), np.int32), ledger, basis, chance, how, usd, latency, reaction
+        )
+
+    def events(self, state: RelivingUsers, turn: int) -> Event:
+        """Events of turn `turn`."""
+        return state.events.at(turn)
+
+    def judge(
+        self, state: RelivingUsers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given"
+    ) -> I32:
+        """UNKNOWN: only answers that are given are looked up or drawn."""
+        return np.full(np.broadcast_shapes(np.shape(row), np.shape(answer)), UNKNOWN, np.int32)
+
+    def respond(
+        self, state: RelivingUsers, event: Event, served: Served, draws: Draws
+    ) -> tuple[RelivingUsers, Response]:
+        """Response of the log, or of the models where the answer is another one.
+
+        Raises UsageError for an arm that has the LLM's answer compared, or runs procedures.
+        """
+        how, answer = served.how, np.where(served.how == FALLBACK, -1, served.answer)
+        self._check(how, served.compared)
+        rows, number = np.arange(len(how)), event.number
+        log, at = self.log, self.log.place[state.user, number]
+        source = np.maximum(answer, 0)
+        same = (log.how[at] == how) & (log.source[at] == answer)
+        same &= (answer < 0) | (state.basis[rows, source] == KNOWN)
+        known = same & ~np.isnan(log.right[at])
+        basis = np.where(known, KNOWN, self._support(state.user, at, how, source))
+        chance, rating, delay = log.right[at], log.rating[at].astype(np.int32), log.delay[at]
+        u = self._uniforms(state, draws)
+        right = chance == 1.0
+        for kind in (FALLBACK, STORED, PROMPTED):
+            r = np.flatnonzero(~known & (how == kind))
+            if not len(r):
+                continue
+            features, fold = self._features(state, event, kind, r, source[r]), folds_of(len(log.start))[state.user[r]]
+            chance[r] = self.models.chance(kind, fold, features)
+            right[r] = u["right"][r] < chance[r]
+            missing = r[~same[r]]  # a known answer without a reward keeps its rating
+            some = ~same[r]
+            share = self.models.ratings(kind, fold[some], features[some], right[missing].astype(np.float64))
+            rating[missing] = (u["rating"][missing, None] > share.cumsum(axis=1)).sum(axis=1).clip(max=3) - 1
+            rating[missing] = _flipped(rating[missing], state.imputation[missing], u["flip"][missing])
+            delay[missing] = self._delays(u["delay"][missing])
+        called = how != STORED
+        for values, now in (
+            (state.basis, basis), (state.chance, chance), (state.how, how),
+            (state.cost_usd, np.where(same, log.cost_usd[at], self._paid[0][how])),
+            (state.latency_ms, np.where(same, log.latency_ms[at], self._paid[1][how])),
+        ):  # fmt: skip
+            values[rows, number] = now
+        state.ledger.mint(np.flatnonzero(called), event, right)
+        quality = np.where(right, RIGHT, WRONG).astype(np.int32)
+        feedback = feedback_rows(RATING, rating, delay)
+        return state, Response(quality, np.where(called, number, served.answer), feedback)
+
+    def offer(self, state: RelivingUsers, event: Event, offers: Bool, draws: Draws) -> tuple[RelivingUsers, Reaction]:
+        """Reaction of the log to an offer at the same event; elsewhere one that is drawn, and counted as invented."""
+        rows, number = np.flatnonzero(offers), event.number
+        at = self.log.place[state.user, number]
+        code = np.where(offers, self.log.offer[at], -1).astype(np.int32)
+        name = np.where(code >= 0, self.log.name[at], -1)
+        r = rows[code[rows] < 0]
+        if len(r):
+            fold = folds_of(len(self.log.start))[state.user[r]]
+            share = self.models.accepted.probabilities(fold, self.models.features.alone(event.text[r], event.time[r]))
+            u = self._uniforms(state, draws)["offer"][r]
+            code[r] = (u[:, None] > share.cumsum(axis=1)).sum(axis=1).clip(max=len(OFFERS) - 1)
+        taken = (code >= 0) & (code != OFFERS.index("declined"))
+        name = np.where(taken, np.where(name >= 0, name, len(self.names) - 1), -1).astype(np.int32)
+        state.reaction[rows, number[rows]] = LOGGED_OFFER
+        state.reaction[r, number[r]] = INVENTED_OFFER
+        return state, Reaction(code, name, name)
+
+    def merge(self, state: RelivingUsers, event: Event, row: I64, earlier: I32, draws: Draws) -> RelivingUsers:
+        """Changes nothing: no procedure is run."""
+        return state
+
+    # ------------------------------------------------------------------------------------------------- parts
+
+    def _check(self, how: I32, compared: I32) -> None:
+        if (compared >= 0).any():
+            raise UsageError("a target has answers of the LLM compared, and a log has no such verdicts; name another")
+        if not np.isin(how, (FALLBACK, STORED, PROMPTED)).all():
+            raise UsageError("a target runs procedures, and a log does not say what would have come back; name another")
+
+    def _support(self, user: I32, at: I64, how: I32, source: I32) -> I8:
+        """MODELLED where the log might have given this answer, or has many like it; else UNSUPPORTED."""
+        log = self.log
+        held = log.kept[log.place[user, source]] < log.turn[at]
+        chosen = held & (log.propensity[at] <= 1.0 - LEAST_CHANCE)
+        fits = np.array([kind in self.models.right for kind in range(_HOWS)])[how]
+        return np.where(fits & ((how == FALLBACK) | chosen), MODELLED, UNSUPPORTED).astype(np.int8)
+
+    def _features(self, state: RelivingUsers, event: Event, how: int, r: I64, source: I32) -> F64:
+        if how == FALLBACK:
+            return self.models.features.alone(event.text[r], event.time[r])
+        ledger = state.ledger
+        return self.models.features.pairs(
+            event.text[r], ledger.text[r, source], event.time[r] - ledger.time[r, source],
+            ledger.right[r, source].astype(np.float64),
+        )  # fmt: skip
+
+    def _uniforms(self, state: RelivingUsers, draws: Draws) -> dict[str, F64]:
+        """Uniforms of a turn by part `[B]`: other ones than those of the world that made the log."""
+        number = np.where(state.imputation < 0, 0, state.imputation)
+        return {part: draw(draws.event, number, Purpose.IMPUTED, i) for i, part in enumerate(_PARTS)}
+
+    def _delays(self, u: F64) -> I64:
+        delays = self.models.delays
+        return delays[(u * len(delays)).astype(np.int64)] if len(delays) else np.zeros(len(u), np.int64)
+
+    @cached_property
+    def _paid(self) -> tuple[F64, F64]:
+        """Mean dollars and milliseconds of the log by how answers were served; a stored one costs nothing."""
+        usd, latency = np.zeros(_HOWS), np.full(_HOWS, self.hit_latency_ms)
+        for how in (FALLBACK, PROMPTED):
+            chosen = self.log.how == (how if how in self.models.right else FALLBACK)
+            if chosen.any():
+                usd[how], latency[how] = self.log.cost_usd[chosen].mean(), self.log.latency_ms[chosen].mean()
+        return usd, latency
+
+
+def _flipped(rating: I32, imputation: I32, u: F64) -> I32:
+    """Ratings of which half of the bad ones are good (MILDER), or half of the good ones bad (HARSHER)."""
+    milder, harsher = (imputation == MILDER) & (rating > _OK), (imputation == HARSHER) & (rating == _OK)
+    half = u < 0.5
+    return np.where(milder & half, _OK, np.where(harsher & half, _MISS, rating)).astype(np.int32)

@@ -1,0 +1,222 @@
+"""`skg-bench estimate` of arms: replayed on the log of another arm, held against what they do when they are run."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skg_bench
+from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.outcomes import worth_of
+from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, ReplayedPolicy
+from skg_bench.app.reliving import relive
+from skg_bench.core.errors import UsageError
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.logs.outcome_models import ModelKind
+from tests.app.test_cli import call, refused
+from tests.runs import changed, logs_alone, rewritten
+
+RULE = ["policy=threshold"]
+STRICT = ["policy=threshold", "policy.threshold=0.6"]
+LAX = ["policy=threshold", "policy.threshold=0.4"]
+MORE = ["curator.offer_after=answer"]
+ARMS = {
+    "rule": [], "strict": STRICT, "lax": LAX, "more": MORE, "soft": ["policy=softmax"], "wise": ["policy=thompson"],
+    "free": ["policy=epsilon_threshold", "policy.epsilon=0.1"],
+    "both": ["policy=interleave", "policy.first.threshold=0.4"],
+    "still": ["fork=rule@40", "freeze=all", "freeze_at=40", "policy.threshold=0.6"],
+    "prompts": ["serving=prompted"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(once: Callable[..., Path]) -> Run:
+    """Fifteen users for three weeks, under loggers and the targets that are asked about."""
+    arms = ", ".join(f"{name}: [{','.join(texts)}]" for name, texts in ARMS.items())
+    words = ["profile=smoke", "users=15", "weeks=3", "reference=rule", f"arms={{{arms}}}"]
+    with logs_alone():
+        return Run(once("relived", lambda out: skg_bench.run([*words, f"out={out}"])))
+
+
+@pytest.fixture
+def copied(run: Run, tmp_path: Path) -> Run:
+    """A copy to change."""
+    return Run(shutil.copytree(run.path, tmp_path / "changed"))
+
+
+def asked(
+    run: Run,
+    arm: str,
+    target: Sequence[str],
+    *,
+    estimand: str = "loop",
+    reward: str = "utility",
+    model: ModelKind = "constant",
+) -> tuple[PolicyValue, ReplayedPolicy, PolicyEstimates]:
+    made = skg_bench.estimate(
+        run, targets={"asked": target}, arm=arm, estimand=estimand, columns={"reward": reward}, reward_model=model
+    )
+    return made.values[1], made.replays[0], made
+
+
+def truth(run: Run, arm: str, since: int = 0) -> float:
+    table = worth_of(run, arm, Utility.of(run.config))
+    return float(table["utility"].to_numpy()[table["turn"].to_numpy() >= since].mean())
+
+
+def itself(run: Run, arm: str) -> None:
+    relive(run, arm, {}, "answer_correct", model="constant", progress=lambda _done, _total: None)
+
+
+@pytest.mark.parametrize("arm", ["rule", "soft", "wise", "free", "both", "more", "prompts"])
+def test_an_arm_played_on_its_own_log_decides_as_the_log_says(arm: str, run: Run) -> None:
+    itself(run, arm)
+
+
+@pytest.mark.parametrize("arm", ["free", "prompts"])
+def test_an_arm_as_a_target_of_its_own_log_is_known_on_every_turn(arm: str, run: Run) -> None:
+    value, knows, made = asked(run, arm, ARMS[arm] if arm == "free" else RULE)
+    assert knows.known == 1.0
+    assert value.value == pytest.approx(truth(run, arm), abs=1e-12)
+    assert value.difference == pytest.approx(0.0, abs=1e-12)
+    assert knows.bounds == pytest.approx((value.value, value.value), abs=1e-12)
+    assert (value.estimand, value.verdict, made.users) == ("loop", "inconclusive", 15)
+
+
+def test_estimates_are_the_same_whatever_the_workers_and_cohorts(run: Run) -> None:
+    other = Run(run.path)
+    other.manifest["config"] |= {"workers": 2, "cohort": 40}
+    assert asked(other, "rule", STRICT)[0] == asked(run, "rule", STRICT)[0]
+
+
+@pytest.mark.parametrize(("arm", "target", "name"), [("rule", STRICT, "strict"), ("both", LAX, "lax")])
+def test_a_target_comes_out_as_when_it_is_run(arm: str, target: Sequence[str], name: str, run: Run) -> None:
+    value, knows, _ = asked(run, arm, target, model="logistic")
+    known = truth(run, name)
+    assert not knows.withheld
+    assert value.value == pytest.approx(known, abs=0.01)
+    assert knows.bounds[0] <= known <= knows.bounds[1]
+    assert knows.known < 1.0
+    assert (value.difference > 0) == (known > truth(run, arm))
+
+
+def test_a_laxer_target_is_withheld_from_a_strict_log_and_given_where_a_coin_decided(run: Run) -> None:
+    value, knows, _ = asked(run, "rule", LAX)
+    assert value.verdict == "withheld"
+    assert np.isnan(value.difference)
+    assert "Log" in knows.withheld
+    assert "policy=interleave" in knows.withheld
+    assert knows.bounds[0] < truth(run, "lax") < knows.bounds[1]
+    assert asked(run, "both", LAX)[0].verdict in ("lower", "inconclusive")
+
+
+def test_a_curator_that_offers_more_is_withheld_and_given_where_it_was_logged(run: Run) -> None:
+    value, knows, _ = asked(run, "rule", MORE)
+    assert value.verdict == "withheld"
+    assert "it makes an offer after an answer after which the log made none" in knows.withheld
+    assert "Log an arm that makes these offers" in knows.withheld
+    value, knows, _ = asked(run, "more", [*MORE, *STRICT])
+    assert not knows.withheld
+    assert knows.invented < 0.01
+
+
+def test_a_snapshot_learns_nothing_from_its_turn_on(run: Run) -> None:
+    value, knows, _ = asked(run, "rule", STRICT, estimand="snapshot@40")
+    assert value.estimand == "snapshot@40"
+    assert value.value == pytest.approx(truth(run, "still", since=40), abs=0.005)
+    assert knows.known > 0.98
+
+
+def test_the_reward_may_be_a_column(run: Run) -> None:
+    value, _, made = asked(run, "rule", STRICT, reward="answer_correct")
+    right = run.turns("strict")["answer_correct"].to_numpy(zero_copy_only=False).mean()
+    assert value.value == pytest.approx(float(right), abs=0.005)
+    assert made.values[0].value == pytest.approx(
+        float(run.turns("rule")["answer_correct"].to_numpy(zero_copy_only=False).mean()), abs=1e-12
+    )
+
+
+# ----------------------------------------------------------------------------------------------- what is caught
+
+
+def test_a_changed_propensity_is_caught_by_its_turn(copied: Run) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        values = table["propensity"].to_numpy().copy()
+        values[7] = 0.5
+        return table.set_column(table.column_names.index("propensity"), table.schema.field("propensity"), [values])
+
+    rewritten(copied.shards("turns", "rule")[0], change)
+    with pytest.raises(UsageError, match=r"user \d+, turn 7: propensity 1.0, and the log says 0.5"):
+        itself(Run(copied.path), "rule")
+
+
+def test_another_router_than_that_of_the_log_is_caught(copied: Run) -> None:
+    compositions = copied.manifest["compositions"]
+    compositions["rule"]["router"] = {"_target_": "skg_bench.router.repeat_last.RepeatLast"}
+    with pytest.raises(UsageError, match="played on its own log, the arm decides otherwise"):
+        itself(changed(copied, compositions=compositions), "rule")
+
+
+def test_users_who_bring_other_events_after_other_answers_are_refused(copied: Run) -> None:
+    with pytest.raises(UsageError, match="stream: reactive"):
+        itself(changed(copied, stream="reactive"), "rule")
+
+
+def test_no_truth_but_the_reward_is_read(copied: Run, run: Run) -> None:
+    truths = [
+        field.name for field in schema.turns(1)
+        if field.metadata[b"truth"] == b"yes" and field.name not in ("answer_correct", "same_intent")
+    ]  # fmt: skip
+
+    def change(table: pa.Table) -> pa.Table:
+        for name in truths:
+            order = pa.array(np.arange(len(table))[::-1])
+            field = table.schema.field(name)
+            table = table.set_column(table.column_names.index(name), field, table[name].take(order))
+        return table
+
+    rewritten(copied.shards("turns", "rule")[0], change)
+    assert len(truths) >= 5
+    assert asked(Run(copied.path), "rule", STRICT)[0] == asked(run, "rule", STRICT)[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--target", "x=[llm.right=0.5]"), "a target may change router, reranker"),
+        (("--target", "x=[simulator=clinc150]"), "a target may change router, reranker"),
+        (("--target", "x=[router=oracle]"), "it knows which answers are right, and no log does"),
+        (("--target", "x=[policy=vcache]"), "a log has no such verdicts"),
+        (("--target", "x=[policy.thresold=0.5]"), "did you mean 'policy.threshold'"),
+        (("--target", "x=[]"), "no override is given"),
+        (("--target", "rule=[policy=never]"), "take another one"),
+        (("--target", "x=[policy=never]", "--estimand", "snapshot"), "write step, loop, or snapshot@S"),
+        (("--target", "x=[policy=never]", "--estimand", "snapshot@9999"), "0 users have turns from 9999 on"),
+        (("--target", "x=[policy=never]", "--reward", "cost_usd"), "a column of true and false is needed"),
+        (("--target", "x=[policy=never]", "--reward-model", "tree"), "--reward-model tree: valid: boosted"),
+        (("--target", "x=[policy=never]", "--estimator", "ips"), "--estimator goes with --estimand step"),
+        (("--target", "x=[policy=never]", "--against", "y"), "--against y: valid: log, x"),
+        (("--policy", "x=0.5", "--estimand", "loop"), "--policy goes with --estimand step"),
+    ],
+)  # fmt: skip
+def test_bad_words_end_with_what_is_valid(words: tuple[str, ...], says: str, run: Run) -> None:
+    assert says in refused("estimate", str(run.path), "--arm", "rule", *words)
+
+
+def test_what_is_printed_names_estimand_knowledge_and_assumptions(run: Run, tmp_path: Path) -> None:
+    figure = tmp_path / "values.svg"
+    code, out, _ = call(
+        "estimate", str(run.path), "--arm", "rule", "--target", "strict_=[policy.threshold=0.6]", "--target",
+        "lax_=[policy.threshold=0.4]", "--figure", str(figure),
+    )  # fmt: skip
+    assert code == 0
+    assert "loop: the arm from the first turn on, learning" in out
+    assert "* lax_ is withheld:" in out
+    assert "assumed: messages do not depend on answers" in out
+    assert "answers of the LLM" in out
+    assert "unsupported" in out
+    assert "lax_ is withheld" in figure.read_text("utf-8")
