@@ -26,9 +26,12 @@ class Choice:
 
     @staticmethod
     def of(text: str) -> "Choice":
-        """A choice from its JSON."""
-        fields = json.loads(text)
-        return Choice(fields["message"], fields["finish_reason"])
+        """A choice from its JSON; words alone where that is none, as of a model that knows no tools."""
+        try:
+            fields = json.loads(text)
+            return Choice(fields["message"], fields["finish_reason"])
+        except (ValueError, KeyError, TypeError):
+            return spoken(text)
 
     @property
     def text(self) -> str:

@@ -111,13 +111,15 @@ class PeerProcess:
             self._process.wait()
 
     def _write(self, descriptor: int) -> None:
-        with os.fdopen(descriptor, "wb") as file:
+        try:
             while (line := self._lines.get()) is not None:
-                try:
-                    file.write(line)
-                    file.flush()
-                except OSError:  # it has ended, as its reader finds out
-                    return
+                left = memoryview(line)
+                while left:
+                    left = left[os.write(descriptor, left) :]
+        except OSError:  # it has ended, as its reader finds out
+            return
+        finally:
+            os.close(descriptor)
 
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as file:
