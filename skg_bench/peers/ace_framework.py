@@ -2,7 +2,7 @@
 
 It runs in an environment of its own (`make peers-ace`), without this project. Both roles are the package's, unchanged.
 Its tools run one after the other: else the order of its operations differs from run to run. Ids of skills that it adds
-are dropped, as the run numbers them.
+are dropped, as the run numbers them, and sections of those that are there, as the package has two sections and books more.
 """
 
 import json
@@ -55,9 +55,8 @@ class Roles:
 
 def _operation(fields: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: fields[name] for name in _FIELDS if fields.get(name) not in (None, {}, [])}
-    if kept["type"] == "ADD":
-        kept.pop("skill_id", None)
-    return kept
+    dropped = "skill_id" if kept["type"] == "ADD" else "section"
+    return {name: value for name, value in kept.items() if name != dropped}
 
 
 def main() -> None:
