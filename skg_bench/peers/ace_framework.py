@@ -2,7 +2,7 @@
 
 It runs in an environment of its own (`make peers-ace`), without this project. Both roles are the package's, unchanged.
 Its tools run one after the other: else the order of its operations differs from run to run. Ids of skills that it adds
-are dropped, as the run numbers them, and sections of those that are there, as the package has two sections and books more.
+are dropped, as the run numbers them, and sections of those that are there, as the package has two and books have more.
 """
 
 import json

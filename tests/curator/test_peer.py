@@ -3,7 +3,9 @@
 import json
 import os
 import pickle
+import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -212,3 +214,33 @@ def test_a_peer_travels_without_its_program(turn: Turn) -> None:
         turn.curated(curator)
     assert "_jobs" in vars(curator)
     assert pickle.loads(pickle.dumps(curator)) == curator  # noqa: S301
+
+
+def test_no_peer_is_left_over_after_a_kill_of_the_run(tmp_path: Path) -> None:
+    peer_code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    code = f"""
+import time
+from skg_bench.curator.shared.peer_process import PeerProcess
+peer = PeerProcess.start({[sys.executable, "-S", "-c", peer_code]!r}, None)
+print(peer.next(time.monotonic() + 60).decode().strip(), flush=True)
+time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        pid = int(run.stdout.readline())
+        folder = Path(f"/proc/{pid}/cwd").readlink()
+        os.kill(pid, 0)
+        run.kill()
+    until = time.monotonic() + 60
+    while time.monotonic() < until and (_lives(pid) or folder.exists()):
+        time.sleep(0.02)
+    assert not _lives(pid)
+    assert not folder.exists()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

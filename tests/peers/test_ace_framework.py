@@ -218,6 +218,9 @@ def test_a_decision_that_the_format_does_not_have_is_mended_by_the_package_and_r
     assert (rows[0], refused) == (tag, []), why
     assert [(content[0], content[3]) for _, _, _, content in rows[1:]] == theirs, why
     assert outcome(ours(), TAG_USED, change) == ([] if mine else rows, mine)
+    mended, _ = outcome(replace(ours(), batches="compat-v2"), TAG_USED, change)
+    assert [(content[0], content[1]) for *_, content in mended[1:]] == [(each[0], ADD["issue"]) for each in theirs]
+    assert mended[0] == tag
 
 
 @pytest.mark.req("U13")
