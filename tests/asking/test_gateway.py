@@ -349,7 +349,7 @@ def test_a_raw_prompt_has_what_decides_the_answer_but_for_what_the_run_decides()
         return Ask(request.prompt(2, 99, recorded=False, redacted=False), settings).key
 
     assert key() == key(temperature=0, stream=False, model="other", user="bob")
-    others = [
+    others: list[dict[str, Any]] = [
         {"tools": []},
         {"seed": 5},
         {"tool_choice": "none"},

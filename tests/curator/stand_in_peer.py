@@ -72,6 +72,14 @@ def act(mode: str, number: int, job: Any) -> Any:  # noqa: C901  a branch for ea
             os._exit(0)
         case "gives_up" if number == 1:
             return {"error": f"cannot, says {job['key']}"}
+        case "echoes":
+            print(json.dumps({name: job[name] for name in ("key", "address")}), flush=True)  # noqa: T201
+            time.sleep(600)
+        case "another_job":
+            return {"job": f"{number}th", "operations": []}
+        case "floods":
+            while True:
+                print("x" * 1000, flush=True)  # noqa: T201
         case "nothing":
             return {"operations": []}
     return operations(job)

@@ -91,6 +91,9 @@ def test_a_peer_is_told_turn_and_book_asks_the_arms_model_and_proposes(turn: Tur
         ("dies", "error", (0, 0), "the peer ended in the middle of the job"),
         ("half", "error", (0, 0), "the peer wrote"),
         ("prints", "error", (0, 0), "'Loading...' where its answer belongs"),
+        ("echoes", "error", (0, 0), "{key}"),
+        ("another_job", "error", (0, 0), "the peer answered another job"),
+        ("floods", "error", (0, 0), "where its answer belongs"),
         ("surrogate", "error", (0, 0), "where its answer belongs"),
         ("insists", "error", (0, 0), "asked more than curator.asks=5 times"),
         ("hangs", "timed out", (0, 0), "peer timed out"),
@@ -119,6 +122,14 @@ def test_a_bad_day_of_a_peer_is_a_row_of_learning(
     if mode == "another":
         (refusal,) = refusals_of(turn.texts.read(jobs.refusals[:1], jobs.row[:1])[0])
         assert refusal.code == "unknown skill"
+
+
+def test_the_words_of_an_error_are_those_of_each_run(turn: Turn) -> None:
+    for mode in ("echoes", "surrogate", "gives_up"):
+        for _ in range(2):
+            turn.curated(peer(mode, Saying()))
+        first, again = (turn.texts.read(jobs.reason[:1], jobs.row[:1]) for jobs in turn.jobs[-2:])
+        assert first == again  # without its key, port and number
 
 
 def test_a_peer_that_ends_after_each_job_is_started_for_the_next(turn: Turn) -> None:

@@ -105,14 +105,16 @@ class Deciding:
 
     def _answer(self, prompt: Prompt) -> Completion:
         if prompt.raw is not None:
-            text, value = self._choice(prompt.raw).text, None
-        elif prompt.role == "reflector":
-            value = {"analysis": "r", "helpful_skill_ids": [], "harmful_skill_ids": [], "new_learnings": []}
-            text = json.dumps(value)
-        else:
+            return Completion(self._choice(prompt.raw).text, None, "ok", 10, 0, 5, 0.25, 100.0)
+        value: Mapping[str, Any] = {
+            "analysis": "r",
+            "helpful_skill_ids": [],
+            "harmful_skill_ids": [],
+            "new_learnings": [],
+        }
+        if prompt.role != "reflector":
             value = {"update": {"reasoning": "r", "operations": [operation_of(*each) for each in self.changes]}}
-            text = json.dumps(value)
-        return Completion(text, value, "ok", 10, 0, 5, 0.25, 100.0)
+        return Completion(json.dumps(value), value, "ok", 10, 0, 5, 0.25, 100.0)
 
     def _choice(self, raw: Mapping[str, Any]) -> Choice:
         tools = {tool["function"]["name"] for tool in raw["tools"]}

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from itertools import count
+from hashlib import sha256
 from queue import Empty
 from typing import Any
 
@@ -118,7 +118,7 @@ class PeerJobs:
     """A program for the jobs of one process. It starts with the first job, and ends when nobody holds this any more."""
 
     def __init__(self, settings: PeerSettings, llm: TextModel) -> None:
-        self._settings, self._llm, self._parts, self._numbers = settings, llm, _Parts(), count()
+        self._settings, self._llm, self._parts = settings, llm, _Parts()
         self.close = weakref.finalize(self, self._parts.close)
 
     def proposal(self, job: LearningJob) -> Proposal:
@@ -128,7 +128,7 @@ class PeerJobs:
         """
         gateway, fresh = self._gateway(), self._parts.peer is None
         peer = self._parts.peer or self._started(gateway)
-        name = str(next(self._numbers))
+        name = sha256(f"{job.key} {job.turn}".encode()).hexdigest()[:16]  # in each run the same, as errors may show it
 
         async def answer(request: ChatRequest) -> HttpReply:
             reply: Future[HttpReply] = Future()
@@ -142,7 +142,7 @@ class PeerJobs:
         except _GoneError:
             self._parts.end_peer()
             return self.proposal(job)
-        except UsageError:
+        except BaseException:
             self._parts.end_peer()  # it waits for an answer that will not come
             raise
         finally:
@@ -163,6 +163,8 @@ class PeerJobs:
                         return self._failed(under_way, "error", words)
                     self._answer(peer, ask, under_way)
                     until = time.monotonic() + self._settings.seconds
+                case _Ask() as ask if ask.reply.set_running_or_notify_cancel():
+                    ask.reply.set_result(refusal(404, "its job is over"))
                 case None if not under_way.fresh and not under_way.calls:
                     raise _GoneError
                 case None:
@@ -201,15 +203,17 @@ class PeerJobs:
     def _read(self, line: bytes, under_way: _UnderWay) -> Proposal:
         """The proposal in a line."""
         answer, wrong = structured_answer(line.decode(errors="replace"), _ANSWER)
-        if wrong or answer["job"] != under_way.name:
-            shown = f"{line[:_SHOWN].decode(errors='replace').strip()!r}"
-            reason = f"the peer wrote {shown} where its answer belongs; what it prints goes to standard error"
+        if wrong:
+            shown = self._without_secrets(line.decode(errors="replace"), under_way.name)[:_SHOWN].strip()
+            reason = f"the peer wrote {shown!r} where its answer belongs; what it prints goes to standard error"
             return self._failed(under_way, "error", reason)
+        if answer["job"] != under_way.name:
+            return self._failed(under_way, "error", "the peer answered another job, or one twice")
         calls = _by_number(under_way.calls)
         if (error := answer.get("error")) is not None:
             if under_way.calls and under_way.calls[-1].end != "ok":
                 return Proposal(None, self._settings.batches, calls)  # which is the reason
-            shown = self._without_secrets(error)[:_SHOWN]
+            shown = self._without_secrets(error, under_way.name)[:_SHOWN]
             return Proposal(None, self._settings.batches, {**calls, PEER: _failure("error", shown)})
         batch = {"operations": answer["operations"]} if answer["operations"] else None
         return Proposal(batch, self._settings.batches, calls, answer.get("reasoning"))
@@ -246,9 +250,10 @@ class PeerJobs:
             self._parts.gateway = gateway
         return self._parts.gateway
 
-    def _without_secrets(self, text: str) -> str:
+    def _without_secrets(self, text: str, name: str) -> str:
+        """The text without what is another one in each run."""
         gateway = self._gateway()
-        return text.replace(gateway.key, "{key}").replace(gateway.address, "{address}")
+        return text.replace(gateway.key, "{key}").replace(f"{gateway.address}/{name}", "{address}")
 
 
 def _line(name: str, address: str, key: str, job: LearningJob) -> bytes:

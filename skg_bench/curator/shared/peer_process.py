@@ -23,6 +23,7 @@ PEERS = Path(__file__).parents[2] / "peers"
 _OUTPUT = "output.txt"
 _TAIL = 2_000  # bytes of its output in an error
 _END = 10.0  # seconds that its end may take
+_UNREAD, _PAUSE = 100, 0.01  # events that may wait, and seconds until a program that writes more is read again
 # Of the variables that processes see, those that a stranger may: no secret, no proxy, no home.
 _SEEN = (
     "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
@@ -46,7 +47,7 @@ class PeerProcess:
     def __init__(self, process: "subprocess.Popen[bytes]", folder: Path, ends: tuple[int, int]) -> None:
         """`ends`: descriptors that it reads from and writes to, seen from here."""
         self.events: SimpleQueue[Any] = SimpleQueue()  # lines as bytes, None at its end, and what others put
-        self._process, self._folder = process, folder
+        self._process, self._folder, self._closed = process, folder, False
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         for work, end in ((self._write, ends[0]), (self._read, ends[1])):
             threading.Thread(target=work, args=(end,), name="peer", daemon=True).start()
@@ -101,6 +102,7 @@ class PeerProcess:
 
     def close(self) -> None:
         """End it, and all that it has started. Its folder is removed."""
+        self._closed = True
         self._lines.put(None)
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -124,6 +126,8 @@ class PeerProcess:
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as file:
             while line := file.readline(LARGEST_BODY + 1):
+                while self.events.qsize() > _UNREAD and not self._closed:
+                    time.sleep(_PAUSE)
                 self.events.put(line)
         self.events.put(None)
 
