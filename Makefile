@@ -33,7 +33,7 @@ FAST := tests/test_house.py tests/test_circles.py tests/core tests/asking tests/
   tests/assistant/pipeline/test_skillbook_table.py tests/curator tests/embedder/test_hashing.py \
   tests/embedder/test_precomputed.py tests/engine/test_labels.py tests/engine/test_pieces.py \
   tests/engine/test_vectors.py tests/launcher/test_local.py tests/llm/test_endpoint_parameters.py \
-  tests/llm/test_simulated.py tests/policy/test_policies.py tests/policy/test_softmax.py tests/policy/test_thompson.py \
+  tests/llm/test_simulated.py tests/peers tests/policy/test_policies.py tests/policy/test_softmax.py tests/policy/test_thompson.py \
   tests/reranker/test_linucb.py tests/reranker/test_mlp.py tests/reranker/test_rerankers.py tests/router \
   tests/simulator/advice tests/simulator/logs/test_recorded.py tests/simulator/test_order.py \
   tests/simulator/test_stream.py tests/store/test_bad_days.py tests/study/test_conditions.py tests/tracker/test_events.py \
@@ -84,9 +84,9 @@ peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vec
 	runs/peers/venv/bin/python -m pytest -q tests/experiments/bench/test_peers.py
 	runs/peers/venv/bin/skg-bench experiment speed/peers --write reports
 
-# Nothing of what 0.13.0 asks for is installed: that is 939 MB, among it `tau2`, which is another project's on the index.
+# Of what 0.13.0 asks for, its two roles need 185 MB; all of it is 939 MB, among it `tau2`, which is another project's on the index.
 ACE := 0.7.1 0.9.7 0.13.0
-peers-ace: $(VENV)/.dev ## random batches through the published ace-framework and through our compatibility modes
+peers-ace: $(VENV)/.dev ## the published ace-framework: random batches beside our compatibility modes, and as curator=ace_framework
 	set -e; for version in $(ACE); do \
 	  folder=runs/peers/ace-$$version; \
 	  test -x $$folder/bin/python || $(BIN)/python -m venv $$folder; \
@@ -94,7 +94,9 @@ peers-ace: $(VENV)/.dev ## random batches through the published ace-framework an
 	  $$folder/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --ignore-requires-python \
 	    ace-framework==$$version python-toon==0.2.0 rank-bm25==0.2.2; \
 	done
-	$(BIN)/python -m pytest -q -m "not gpu" tests/skillbook/ace/test_published.py
+	runs/peers/ace-0.13.0/bin/python -m pip --disable-pip-version-check install --quiet \
+	  'pydantic-ai-slim[openai]==2.68.0' openai==3.57.0 tenacity==9.2.1
+	$(BIN)/python -m pytest -q -m "not gpu" tests/skillbook/ace/test_published.py tests/peers
 
 peers-skills: $(VENV)/.dev ## the reference library of Agent Skills reads the folders that `skillbook convert` writes
 	test -x runs/peers/skills/bin/python || $(BIN)/python -m venv runs/peers/skills

@@ -33,10 +33,15 @@ class Prompt:
     limit: int  # tokens that the answer may have
     recorded: bool = False  # it holds messages of a recorded log, which people wrote
     redacted: bool = False  # logs of this run show other texts: no file may hold this one
+    raw: Mapping[str, Any] | None = (
+        None  # request of another program, with tools and all; system and user say it in words
+    )
 
     @property
-    def messages(self) -> list[dict[str, str]]:
+    def messages(self) -> list[Mapping[str, Any]]:
         """As chat messages."""
+        if self.raw is not None:
+            return list(self.raw["messages"])
         request = {"role": "user", "content": self.user}
         return [{"role": "system", "content": self.system}, request] if self.system else [request]
 
@@ -45,7 +50,7 @@ class Prompt:
 class Completion:
     """Result of an ask."""
 
-    text: str  # as the model wrote it; empty where nothing came
+    text: str  # as the model wrote it, to a raw prompt as the JSON of its choice; empty where nothing came
     value: Any  # parsed, and valid against the schema; None: it is not, or there was no schema
     end: End
     tokens_in: int  # cached ones included; all attempts together

@@ -6,12 +6,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from skg_bench.asking.asking import Prompt
 from skg_bench.asking.http_server import HttpReply, json_reply
 from skg_bench.asking.recorded_asks import canonical_json
+from skg_bench.asking.wire import Choice, words_of
 
 _DELIVERY = ("stream", "stream_options", "user", "metadata")  # who asks, and how the answer is sent: not what it is
+# What the run decides: its model and how that samples, and how long an answer may be. One request has one answer.
+_SETTINGS = ("model", "temperature", "top_p", "max_tokens", "max_completion_tokens", "n")
 _CHARACTERS = 4  # a token; rule of thumb for English
 _PIECE = 24  # characters of an answer in one event of a stream
+
+PEER = "peer"
+"""Role of prompts that another process has written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,15 @@ class ChatRequest:
         """SHA-256 of the canonical body: of all that decides the answer. Raises ValueError for NaN and infinity."""
         return sha256(canonical_json({k: v for k, v in self.body.items() if k not in _DELIVERY})).digest()
 
+    def prompt(self, draw: int, limit: int, *, recorded: bool, redacted: bool) -> Prompt:
+        """The request as a raw prompt, whose answer has at most `limit` tokens, and no more than it asks for."""
+        raw = {name: value for name, value in self.body.items() if name not in (*_DELIVERY, *_SETTINGS)}
+        wanted = (self.body.get(name) for name in ("max_tokens", "max_completion_tokens"))
+        least = min([limit, *(most for most in wanted if type(most) is int and most > 0)])
+        frame = {name: value for name, value in raw.items() if name != "messages"}
+        system = json.dumps(frame, ensure_ascii=False, indent=1) if frame else ""
+        return Prompt(PEER, system, _all_said(self.messages), None, draw, least, recorded, redacted, raw)
+
     @property
     def user(self) -> str | None:
         """Field `user`, if it was sent on."""
@@ -55,35 +71,45 @@ class ChatRequest:
         return "\n".join(map(words_of, self.messages))
 
 
-def words_of(message: Mapping[str, Any]) -> str:
-    """Words of a message, whose content is a text or a list of parts."""
-    content = message.get("content")
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else ""
+def _all_said(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Words of messages, and arguments of their calls of tools, a paragraph each."""
+    parts = list[str]()
+    for message in messages:
+        calls = message.get("tool_calls")
+        functions = (
+            [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+        )
+        called = [str(each.get("arguments", "")) for each in functions if isinstance(each, Mapping)]
+        parts += [text for text in (words_of(message), *called) if text]
+    return "\n\n".join(parts)
 
 
-def chat_reply(request: ChatRequest, words: str) -> HttpReply:
-    """The answer in the form that the request asks for: JSON, or a stream of server-sent events."""
-    tokens_in, tokens_out = len(request.all_words) // _CHARACTERS, len(words) // _CHARACTERS
-    usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
+def chat_reply(request: ChatRequest, choice: Choice, usage: tuple[int, int] | None = None) -> HttpReply:
+    """The answer in the form that the request asks for: JSON, or a stream of server-sent events. `usage`: tokens in and
+    out; None: they are estimated.
+    """
+    said = len(choice.text if choice.message.get("tool_calls") else words_of(choice.message))
+    tokens_in, tokens_out = usage or (len(request.all_words) // _CHARACTERS, said // _CHARACTERS)
+    counts = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
     named = {"id": f"chatcmpl-{request.key.hex()[:24]}", "created": 0, "model": str(request.body.get("model", ""))}
     if request.body.get("stream") is True:
         options = request.body.get("stream_options")
         wanted = isinstance(options, Mapping) and options.get("include_usage") is True
-        events = _events({**named, "object": "chat.completion.chunk"}, words, usage if wanted else None)
+        events = _events({**named, "object": "chat.completion.chunk"}, choice, counts if wanted else None)
         return HttpReply(200, tuple(events), "text/event-stream; charset=utf-8", (("Cache-Control", "no-cache"),))
-    message = {"role": "assistant", "content": words}
-    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-    return json_reply({**named, "object": "chat.completion", "choices": [choice], "usage": usage})
+    message = {"role": "assistant", "content": None, **choice.message}
+    answer = {"index": 0, "message": message, "finish_reason": choice.finish, "logprobs": None}
+    return json_reply({**named, "object": "chat.completion", "choices": [answer], "usage": counts})
 
 
-def _events(named: Mapping[str, Any], words: str, usage: Mapping[str, int] | None) -> Iterator[bytes]:
+def _events(named: Mapping[str, Any], choice: Choice, usage: Mapping[str, int] | None) -> Iterator[bytes]:
+    words = words_of(choice.message)
     pieces = [words[at : at + _PIECE] for at in range(0, len(words), _PIECE)]
-    deltas: list[Mapping[str, str]] = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces)]
-    for delta in deltas:
+    calls = [{"index": i, **call} for i, call in enumerate(choice.message.get("tool_calls", ()))]
+    deltas: list[Mapping[str, Any]] = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces)]
+    for delta in [*deltas, *([{"tool_calls": calls}] if calls else [])]:
         yield _event({**named, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-    yield _event({**named, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    yield _event({**named, "choices": [{"index": 0, "delta": {}, "finish_reason": choice.finish}]})
     if usage is not None:
         yield _event({**named, "choices": [], "usage": usage})
     yield b"data: [DONE]\n\n"

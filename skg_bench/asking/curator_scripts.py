@@ -10,6 +10,17 @@ from typing import Any
 from skg_bench.asking.asking import Prompt
 from skg_bench.asking.prompts import data_of
 
+_RATINGS = {
+    "correct": "ok", "positive_reinforcement": "ok", "incorrect": "miss", "negative_reinforcement": "miss",
+    "neutral": "partial",
+}  # fmt: skip
+"""Beginnings of feedback in words (core/domain.py: signals), as ratings."""
+
+
+def rating_of(feedback: Mapping[str, str]) -> str | None:
+    """Rating of a turn, or the one that what the user did amounts to; None: neither."""
+    return feedback.get("rating") or _RATINGS.get(feedback.get("signal", "").partition(" ")[0])
+
 
 def noted(data: Mapping[str, Any]) -> tuple[str, str] | None:
     """Section and words of what a turn teaches: a good answer without a skill, or something else to say where a

@@ -84,7 +84,8 @@ class Exchange:
             if schema is not None:
                 messages = with_schema(messages, schema, FORMS[form])
                 formatted = response_format(self.prompt.role, schema, FORMS[form])
-            body = {**self.options, "messages": messages, "max_tokens": self.prompt.limit, **formatted}
+            asked = {**(self.prompt.raw or {}), **self.options, "messages": messages}
+            body = {**asked, "max_tokens": self.prompt.limit, **formatted}
             response = await self.server.post(json.dumps(body).encode())
             if response.status_code in (400, 422):
                 if formatted and ("response_format" in response.text or FORMS[form] in response.text):
@@ -95,7 +96,7 @@ class Exchange:
             try:
                 if not response.is_success:
                     raise ValueError(f"HTTP {response.status_code}")  # noqa: TRY301  as an answer that cannot be read
-                self.answers.append(chat_answer(response.content, messages))
+                self.answers.append(chat_answer(response.content, messages, whole=self.prompt.raw is not None))
             except ValueError as error:
                 words = f"{error}; it begins: {server_reason(response, self.server.key)!r}"
                 if self.contact.answered:

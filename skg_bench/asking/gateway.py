@@ -1,7 +1,7 @@
 """The project's one gateway: an OpenAI-compatible server through which a system under test asks its model.
 
 It listens on a port of 127.0.0.1 and takes requests with its key, which is random and stands in no file of a run. What
-answers a request is the model that was given with the message under way (`OpenCall`).
+answers a request is the model that was given with the message under way (`OpenCall`), or with the job in its path.
 """
 
 import asyncio
@@ -19,10 +19,12 @@ import numpy as np
 
 from skg_bench.asking.chat_requests import ChatRequest, chat_reply
 from skg_bench.asking.http_server import LOOPBACK, HttpReply, HttpRequest, LocalServer, json_reply
+from skg_bench.asking.wire import Choice
 from skg_bench.core.errors import UsageError
 from skg_bench.core.texts import EmbedTexts
 
-ModelAnswer = Callable[[ChatRequest], Awaitable[str]]
+ModelAnswer = Callable[[ChatRequest], Awaitable[Choice]]
+JobAnswer = Callable[[ChatRequest], Awaitable[HttpReply]]
 MODEL_NAME = "skg-bench"  # of the model behind the gateway; any other name is taken, too
 _SCALE = 4000.0  # of vectors on the embedding grid
 _MOST_TEXTS = 2048  # of one request for vectors, as OpenAI's
@@ -36,7 +38,6 @@ class OpenCall:
     words: str
     model: ModelAnswer
     requests: list[ChatRequest] = field(default_factory=list)
-    answers: list[str] = field(default_factory=list)
     trouble: Exception | None = None  # of the model
 
 
@@ -50,6 +51,7 @@ class Gateway:
         self.trouble: UsageError | None = None  # of the embedder
         self._embed, self._server = embed, LocalServer(self._handle)
         self._open: list[OpenCall] = []
+        self._jobs: dict[str, JobAnswer] = {}
         self._by_words: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def listen(self, port: int = 0) -> None:
@@ -79,43 +81,62 @@ class Gateway:
             finally:
                 self._open.remove(call)
 
+    def open_job(self, name: str, answer: JobAnswer) -> str:
+        """Let requests below the address that is returned be answered by `answer`; any thread may call it."""
+        self._jobs[name] = answer
+        return f"{self.address}/{name}"
+
+    def end_job(self, name: str) -> None:
+        """Refuse requests of a job from now on."""
+        self._jobs.pop(name, None)
+
     # ------------------------------------------------------------------------------------------------- requests
 
     async def _handle(self, request: HttpRequest) -> HttpReply:
         given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
         if not hmac.compare_digest(given.encode(), self.key.encode()):
-            return _refusal(401, "this gateway takes requests with the key of its run only")
+            return refusal(401, "this gateway takes requests with the key of its run only")
         match request.method, request.path.removeprefix("/v1"):
             case "POST", "/chat/completions":
                 return await self._chat(request.body)
+            case "POST", path if path.endswith("/chat/completions"):
+                return await self._of_job(path.split("/")[1], request.body)
             case "POST", "/embeddings":
                 return self._embeddings(request.body)
             case "GET", "/models":
                 return json_reply({"object": "list", "data": [{"id": MODEL_NAME, "object": "model", "created": 0}]})
             case _, path:
-                return _refusal(
-                    404, f"{request.method} {path[:100]}: there are chat/completions, embeddings and models"
-                )
+                return refusal(404, f"{request.method} {path[:100]}: there are chat/completions, embeddings and models")
+
+    async def _of_job(self, name: str, body: bytes) -> HttpReply:
+        if (answer := self._jobs.get(name)) is None:
+            return refusal(404, f"no job {name[:100]!r} is under way")
+        match _request(body):
+            case ChatRequest() as request:
+                return await answer(request)
+            case refused:
+                return refused
 
     async def _chat(self, body: bytes) -> HttpReply:
-        try:
-            request = ChatRequest.of(body)
-            _ = request.key
-        except ValueError as error:
-            return _refusal(400, f"no chat completion: {error}")
+        match _request(body):
+            case ChatRequest() as request:
+                return await self._of_message(request)
+            case refused:
+                return refused
+
+    async def _of_message(self, request: ChatRequest) -> HttpReply:
         match self._whose(request):
             case str(reason):
                 self.unclear.append(reason)
-                return _refusal(409, reason)
+                return refusal(409, reason)
             case OpenCall() as call:
                 call.requests.append(request)
                 try:
-                    words = await call.model(request)
+                    choice = await call.model(request)
                 except Exception as error:  # noqa: BLE001  raised where the message is answered
                     call.trouble = error
-                    return _refusal(500, "the model of the run failed")
-                call.answers.append(words)
-                return chat_reply(request, words)
+                    return refusal(500, "the model of the run failed")
+                return chat_reply(request, choice)
 
     def _whose(self, request: ChatRequest) -> OpenCall | str:
         """The message under way that a request belongs to; else why that is not known."""
@@ -147,12 +168,12 @@ class Gateway:
             request = json.loads(body)
             texts = _texts(request)
         except (RecursionError, ValueError) as error:
-            return _refusal(400, f"no request for vectors: {error}")
+            return refusal(400, f"no request for vectors: {error}")
         try:
             vectors = self._embed(texts).astype(np.float32) / np.float32(_SCALE)
         except UsageError as error:
             self.trouble = error
-            return _refusal(400, str(error))
+            return refusal(400, str(error))
         packed = request.get("encoding_format") == "base64"
         rows = [
             {"object": "embedding", "index": i, "embedding": _written(row, packed)} for i, row in enumerate(vectors)
@@ -160,6 +181,16 @@ class Gateway:
         tokens = sum(map(len, texts)) // 4
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return json_reply({"object": "list", "data": rows, "model": str(request.get("model", "")), "usage": usage})
+
+
+def _request(body: bytes) -> ChatRequest | HttpReply:
+    """The request, or its refusal."""
+    try:
+        request = ChatRequest.of(body)
+        _ = request.key
+    except ValueError as error:
+        return refusal(400, f"no chat completion: {error}")
+    return request
 
 
 def _texts(request: Any) -> list[str]:
@@ -178,6 +209,7 @@ def _written(vector: np.ndarray, packed: bool) -> Any:
     return [float(x) for x in vector]
 
 
-def _refusal(status: int, message: str) -> HttpReply:
+def refusal(status: int, message: str) -> HttpReply:
+    """The error of a request in OpenAI's words."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return json_reply({"error": {"message": message, "type": kind, "param": None, "code": str(status)}}, status)

@@ -37,7 +37,8 @@ class Ask:
         """SHA-256 of all that decides the answer. Where the temperature is 0, the draw is not part of it: equal prompts
         have equal answers. Above 0 each draw is a sample of its own.
         """
-        known = {**self._settings, "schema": self.prompt.schema, "messages": self.prompt.messages}
+        raw, words = self.prompt.raw, {"schema": self.prompt.schema, "messages": self.prompt.messages}
+        known = {**self._settings, **(words if raw is None else {"request": raw})}
         if known["draw"] is None:
             del known["draw"]
         return sha256(canonical_json(known)).digest()

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from skg_bench.asking.asking import Prompt
-from skg_bench.asking.curator_scripts import CURATOR_SCRIPTS, noted
+from skg_bench.asking.curator_scripts import CURATOR_SCRIPTS, noted, rating_of
+from skg_bench.asking.peer_scripts import answer_peer
 from skg_bench.asking.prompts import data_of
 from skg_bench.asking.solving import solving
 
@@ -21,20 +22,12 @@ _LISTED = re.compile(r"\[(\S+)\] .*\nHelpful (\d+), harmful (\d+), neutral \d+",
 _ID = re.compile(r"^\[([\w-]+-\d+)\] (.*?)(?: \(|$)", re.MULTILINE)
 
 
-_RATINGS = {
-    "correct": "ok", "positive_reinforcement": "ok", "incorrect": "miss", "negative_reinforcement": "miss",
-    "neutral": "partial",
-}  # fmt: skip
-"""Beginnings of feedback in words (core/domain.py: signals), as ratings."""
-
-
 def _reflect(prompt: Prompt) -> str:
     """A good answer without a skill is worth noting, and something else to say where a suggestion was overridden; used
     skills helped or harmed as the rating says.
     """
     data = data_of(prompt)
-    signal, used = data["feedback"].get("signal"), data["skills_used"]
-    rating = data["feedback"].get("rating") or _RATINGS.get((signal or "").partition(" ")[0])
+    rating, used = rating_of(data["feedback"]), data["skills_used"]
     note = noted(data)
     learnings = [{"section": note[0], "content": note[1], "atomicity_score": 0.9}] if note else []
     helpful, harmful = (used if rating == word else [] for word in ("ok", "miss"))
@@ -247,6 +240,7 @@ SCRIPTS: Mapping[str, Mapping[str, ScriptRule]] = {
         "chooser": _choose,
         "answer": _read,
         "answer_judge": _judge,
+        "peer": answer_peer,
         **CURATOR_SCRIPTS,
     },
     "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey), "chooser": _choose},

@@ -12,8 +12,44 @@ FORMS = (
 )  # of answers that must fit a schema; the first that a server takes is used
 _CHARACTERS = 4  # a token; rule of thumb for English, where a server counts none
 _LONGEST = 100  # characters of a model's name
+_SAID = ("content", "tool_calls", "refusal")  # fields of a message that an answer has
 
-Message = Mapping[str, str]
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer as chat completions have it: words, calls of tools, or both."""
+
+    message: Mapping[str, Any]  # content, tool_calls and refusal, as far as there are such
+    finish: str = "stop"
+
+    @staticmethod
+    def of(text: str) -> "Choice":
+        """A choice from its JSON; words alone where that is none, as of a model that knows no tools."""
+        try:
+            fields = json.loads(text)
+            return Choice(fields["message"], fields["finish_reason"])
+        except (ValueError, KeyError, TypeError):
+            return spoken(text)
+
+    @property
+    def text(self) -> str:
+        """The choice as JSON: what a completion of a raw prompt says."""
+        return json.dumps({"finish_reason": self.finish, "message": self.message}, ensure_ascii=False)
+
+
+def spoken(words: str) -> Choice:
+    """An answer of words alone."""
+    return Choice({"content": words})
+
+
+def words_of(message: Message) -> str:
+    """Words of a message, whose content is a text or a list of parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +82,9 @@ def response_format(role: str, schema: Mapping[str, Any], form: str) -> dict[str
     return {"response_format": {"type": form, form: {"name": role, "schema": schema, "strict": True}}}
 
 
-def chat_answer(content: bytes, messages: Sequence[Message]) -> ChatAnswer:
-    """An answer from the body of a response. Tokens that the server does not count are estimated.
+def chat_answer(content: bytes, messages: Sequence[Message], *, whole: bool = False) -> ChatAnswer:
+    """An answer from the body of a response; `whole`: its text is the JSON of the choice, calls of tools included.
+    Tokens that the server does not count are estimated.
 
     Raises ValueError for a body that is no chat completion.
     """
@@ -65,8 +102,11 @@ def chat_answer(content: bytes, messages: Sequence[Message]) -> ChatAnswer:
         raise ValueError("choices[0].message.content is no text")  # noqa: TRY004  the server's, not the caller's
     finish = choice.get("finish_reason")
     text = (text or "").encode(errors="replace").decode()  # half a surrogate pair could be written to no file
+    if whole:
+        kept = {name: message[name] for name in _SAID if message.get(name) is not None}
+        text = Choice(kept, finish if isinstance(finish, str) else "stop").text.encode(errors="replace").decode()
     usage = _mapping(body.get("usage"))
-    tokens_in = _count(usage.get("prompt_tokens"), sum(len(message["content"]) for message in messages) // _CHARACTERS)
+    tokens_in = _count(usage.get("prompt_tokens"), sum(len(words_of(message)) for message in messages) // _CHARACTERS)
     return ChatAnswer(
         text,
         bool(refusal) or finish == "content_filter",

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 from skg_bench.asking.asking import Completion, Prices, Prompt
 from skg_bench.asking.scripts import SCRIPTS
 from skg_bench.asking.structured import value_of
+from skg_bench.asking.wire import words_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
@@ -59,7 +60,7 @@ class Scripted:
                 f"curator.llm.script={self.script} does not know the role {prompt.role!r}; it has {', '.join(rules)}"
             )
         text = rules[prompt.role](prompt)
-        tokens_in = sum(len(message["content"]) for message in prompt.messages) // _CHARACTERS
+        tokens_in = sum(len(words_of(message)) for message in prompt.messages) // _CHARACTERS
         tokens_out = max(1, len(text) // _CHARACTERS)
         cost = self.prices.cost(tokens_in, 0, tokens_out)
         value = None if prompt.schema is None else value_of(text)

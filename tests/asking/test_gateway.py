@@ -6,18 +6,23 @@ import json
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-from skg_bench.asking.chat_requests import ChatRequest
+from skg_bench.asking.chat_requests import ChatRequest, chat_reply
 from skg_bench.asking.gateway import Gateway
 from skg_bench.asking.http_client import BrokenExchangeError, LocalClient
 from skg_bench.asking.http_server import HttpReply, HttpRequest, LocalServer
+from skg_bench.asking.recorded_asks import Ask
+from skg_bench.asking.wire import Choice, spoken
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16
+from tests.llm.asks import endpoint
+from tests.llm.server import Server
 
 
 def embed(texts: Sequence[str]) -> I16:
@@ -26,8 +31,8 @@ def embed(texts: Sequence[str]) -> I16:
     return np.array([[4000 if i == len(text) % 3 else 0 for i in range(3)] for text in texts], np.int16)
 
 
-async def echo(request: ChatRequest) -> str:
-    return f"Answer to {request.last_words}"
+async def echo(request: ChatRequest) -> Choice:
+    return spoken(f"Answer to {request.last_words}")
 
 
 def body(words: str, **more: Any) -> bytes:
@@ -57,7 +62,6 @@ def test_a_request_is_answered_by_the_model_of_its_message_and_kept_raw() -> Non
         assert (answer.status, said["choices"][0]["message"]["content"]) == (200, "Answer to add milk")
         assert said["choices"][0]["finish_reason"] == "stop"
         assert call.requests[0].body["tools"] == tools
-        assert call.answers == ["Answer to add milk"]
 
     with_gateway(use)
 
@@ -133,8 +137,8 @@ def test_others_are_refused_and_nothing_but_this_machine_can_connect() -> None:
     with_gateway(use)
 
 
-async def _named(name: str, request: ChatRequest) -> str:
-    return name
+async def _named(name: str, request: ChatRequest) -> Choice:
+    return spoken(name)
 
 
 def test_whose_request_it_is_is_known_by_user_or_by_words_and_else_refused() -> None:
@@ -144,7 +148,7 @@ def test_whose_request_it_is_is_known_by_user_or_by_words_and_else_refused() -> 
             said = json.loads(answer.body)
             return answer.status, said["choices"][0]["message"]["content"] if answer.status == 200 else ""
 
-        def model(name: str) -> Callable[[ChatRequest], Awaitable[str]]:
+        def model(name: str) -> Callable[[ChatRequest], Awaitable[Choice]]:
             return lambda request: _named(name, request)
 
         assert (await asked("add milk"))[0] == 409
@@ -188,7 +192,7 @@ def test_two_messages_of_the_same_words_are_never_under_way_at_once() -> None:
 
 def test_an_error_of_the_model_is_kept_for_who_answers_the_message() -> None:
     async def use(gateway: Gateway, client: LocalClient, key: dict[str, str]) -> None:
-        async def broken(request: ChatRequest) -> str:
+        async def broken(request: ChatRequest) -> Choice:
             raise UsageError("the budget is spent")
 
         async with gateway.call("ann", "add milk", broken) as call:
@@ -290,3 +294,80 @@ def test_what_is_no_http_or_too_long_is_refused_and_the_server_goes_on() -> None
         server.close()
 
     asyncio.run(go())
+
+
+CALL = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"what": "milk"}'}}
+
+
+def test_a_request_below_a_job_is_answered_by_the_job_while_it_is_open_and_by_nobody_else() -> None:
+    async def use(gateway: Gateway, client: LocalClient, key: dict[str, str]) -> None:
+        async def job(request: ChatRequest) -> HttpReply:
+            return chat_reply(request, Choice({"tool_calls": [CALL]}, "tool_calls"), (7, 3))
+
+        async def asked(path: str, content: bytes, headers: dict[str, str] = key) -> int:
+            return (await client.request("POST", path, content, headers)).status
+
+        address = gateway.open_job("17", job)
+        path = address.removeprefix(gateway.address) + "/chat/completions"
+        answer = await client.request("POST", path, body("add milk", tools=[]), key)
+        said = json.loads(answer.body)
+        assert said["choices"][0]["message"] == {"role": "assistant", "content": None, "tool_calls": [CALL]}
+        assert said["choices"][0]["finish_reason"] == "tool_calls"
+        assert said["usage"] == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+        streamed = (await client.request("POST", path, body("add milk", stream=True), key)).body.decode()
+        events = [json.loads(event[6:]) for event in streamed.split("\n\n") if event.startswith("data: {")]
+        deltas = [event["choices"][0]["delta"] for event in events]
+        assert [delta["tool_calls"] for delta in deltas if "tool_calls" in delta] == [[{"index": 0, **CALL}]]
+        assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"
+        assert await asked(path, body("a"), {"Authorization": "Bearer sk-other"}) == 401
+        assert await asked("/18/chat/completions", body("a")) == 404
+        assert await asked(path, b"[") == 400
+        with suppress(BrokenExchangeError):  # it may hang up before all of it is sent
+            assert await asked(path, body("a" * 10 * 2**20)) == 413
+        gateway.end_job("17")
+        assert await asked(path, body("a")) == 404
+
+    with_gateway(use)
+
+
+def test_a_raw_prompt_has_what_decides_the_answer_but_for_what_the_run_decides() -> None:
+    tools = [{"type": "function", "function": {"name": "add"}}]
+    more = {"tools": tools, "tool_choice": "auto", "response_format": {"type": "json_object"}, "seed": 4}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "add milk"}]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    ]
+    fields = {**more, "messages": messages, "temperature": 1, "max_tokens": 50, "user": "ann", "stream": True}
+    prompt = ChatRequest.of(json.dumps({"model": "m", **fields}).encode()).prompt(1, 99, recorded=True, redacted=False)
+    assert prompt.raw == {**more, "messages": messages}
+    assert (prompt.limit, prompt.draw, prompt.recorded, prompt.schema) == (50, 1, True, None)
+    assert prompt.user == 'add milk\n\n{"what": "milk"}'  # what a reader of a recording looks for
+    settings = {"model": "m", "temperature": 0.0, "top_p": 1.0}
+
+    def key(**changes: Any) -> bytes:
+        request = ChatRequest.of(json.dumps({"model": "m", **fields, **changes}).encode())
+        return Ask(request.prompt(2, 99, recorded=False, redacted=False), settings).key
+
+    assert key() == key(temperature=0, stream=False, model="other", user="bob")
+    others: list[dict[str, Any]] = [
+        {"tools": []},
+        {"seed": 5},
+        {"tool_choice": "none"},
+        {"response_format": None},
+        {"messages": messages[:1]},
+    ]
+    assert len({key(), *(key(**each) for each in others)}) == 6
+
+
+def test_tools_reach_the_server_of_an_endpoint_and_their_calls_come_back() -> None:
+    request = ChatRequest.of(body("add milk", tools=[{"type": "function"}], seed=9, temperature=2))
+    prompt = replace(request.prompt(1, 80, recorded=False, redacted=False), draw=5)
+    message = {"role": "assistant", "content": None, "tool_calls": [CALL], "annotations": []}
+    given = {"choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": 3}}
+    with Server() as server:
+        server.response = lambda *_: (200, {}, json.dumps(given).encode())  # type: ignore[method-assign]
+        (answer,) = endpoint(server.address).complete([prompt])
+    assert Choice.of(answer.text) == Choice({"tool_calls": [CALL]}, "tool_calls")
+    assert (answer.end, answer.tokens_in) == ("ok", 3)
+    (sent,) = server.bodies
+    assert (sent["tools"], sent["seed"], sent["temperature"], sent["max_tokens"]) == ([{"type": "function"}], 9, 0, 80)

@@ -52,6 +52,8 @@ OUTSIDE = dict.fromkeys(
 )
 SKIPPED = {"embedder=jina": "needs a download of 1.1 GB, whose code is to be read first", **OUTSIDE}
 SERVED = {  # they need a server: tests/llm
+    "curator=peer": "starts what a command names: tests/curator/test_peer.py",
+    "curator=ace_framework": "starts what is installed apart: tests/peers",
     "llm=endpoint": "asks a server",
     **OUTSIDE,
     "llm=budgeted": "asks a server",

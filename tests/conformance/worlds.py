@@ -167,6 +167,7 @@ EMBEDDED_ALONE = {"guardian_minilm": "simulator=guardian"}  # vectors of one wor
 DENSER: Mapping[tuple[str, str], Overrides] = {  # what makes a component do something within a week
     ("curator", "budget"): ("curator.capacity=2",),
     ("curator", "facts_clinc150"): ("curator.corpus=null",),  # that of the run
+    ("curator", "metered"): ("curator.tokens=3000", "curator.turns=20"),
     ("policy", "exp4"): ("policy.rate=1",),
     ("policy", "interleave"): ("policy.first.threshold=0.3",),
     ("policy", "matched_random"): ("policy.rate=0.3",),

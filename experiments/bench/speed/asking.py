@@ -3,17 +3,26 @@
 import asyncio
 import json
 import multiprocessing
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from skg_bench.asking.asking import Prompt
 from skg_bench.asking.prompts import load_prompt
+from skg_bench.curator.shared.learning_job import LearningJob
+from skg_bench.curator.shared.peer_jobs import PeerJobs, PeerSettings
 from skg_bench.llm.endpoint import Endpoint
+from skg_bench.llm.recorded import RecordedModel
+from skg_bench.llm.scripted import Scripted
+from skg_bench.skillbook.skillbook import Skillbook
 
 PROMPTS, AT_ONCE = 1000, 64
-MARK = 3.0  # ms of core time
+MARK, GATEWAY_MARK = 3.0, 4.0  # ms of core time
+PLAYED = 1000  # requests a second
 SECONDS = 0.05  # that the server takes for an answer
 _NEEDS = ("question", "answer", "feedback", "skills_used", "skillbook")
 _LEARNED = {"section": "answers", "content": "Give this answer again.", "atomicity_score": 0.9}
@@ -122,6 +131,31 @@ def costs(count: int = PROMPTS) -> tuple[float, float, float]:
     return ours, apart, pooled
 
 
+def through_gateway(count: int = PROMPTS, repeats: int = 3) -> tuple[float, float]:
+    """Milliseconds of core time that a request of another process costs this one, if its answer is recorded, and such
+    requests a second; the best of some jobs.
+    """
+    script = str(Path(__file__).with_name("asking_peer.py"))
+    settings = PeerSettings(
+        [sys.executable, script, str(count), str(AT_ONCE)], "asks", None, 60.0, 60.0, count, 300, "v2"
+    )
+    job = LearningJob(
+        "What is it like?", "", {"rating": "ok"}, None, (), Skillbook(), 0, 0, recorded=False, redacted=False
+    )
+    spent, took = [], []
+    with TemporaryDirectory() as folder:
+        jobs = PeerJobs(settings, RecordedModel(Scripted("learner", 1.0, 1.0, 1.0), "both", folder))
+        for _ in range(1 + repeats):  # the first one records
+            core, begun = time.process_time(), time.perf_counter()
+            answered = jobs.proposal(job).reflection
+            if answered != count:
+                raise RuntimeError(f"{answered} of {count} requests were answered")
+            spent.append(1000 * (time.process_time() - core) / count)
+            took.append(count / (time.perf_counter() - begun))
+        jobs.close()
+    return min(spent[1:]), max(took[1:])
+
+
 def rows(count: int = PROMPTS) -> Iterator[tuple[str, str, str, str]]:
     """Figure, measured, mark, ratio to the mark: for the table of all that is timed."""
     ours, apart, pooled = costs(count)
@@ -129,3 +163,7 @@ def rows(count: int = PROMPTS) -> Iterator[tuple[str, str, str, str]]:
     yield name, f"{ours:.2f} ms", f"{MARK:.2f}", f"{ours / MARK:.2f}x"
     yield "  httpx alone, a client for each connection", f"{apart:.2f} ms", "", f"{ours / apart:.2f}x of it"
     yield "  httpx alone, one client", f"{pooled:.2f} ms", "", f"{ours / pooled:.2f}x of it"
+    spent, played = through_gateway(count)
+    name = f"request of 12 kB through the gateway and played, {AT_ONCE} under way, core time"
+    yield name, f"{spent:.2f} ms", f"{GATEWAY_MARK:.2f}", f"{spent / GATEWAY_MARK:.2f}x"
+    yield "  so many a second, of one other process", f"{played:,.0f} asks/s", f"{PLAYED:,}", f"{played / PLAYED:.2f}x"

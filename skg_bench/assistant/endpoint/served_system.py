@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+from skg_bench.asking import supervisor
 from skg_bench.asking.http_client import BrokenExchangeError, LocalClient
 from skg_bench.asking.http_server import LOOPBACK
-from skg_bench.assistant.endpoint import supervisor
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import open_file
 from skg_bench.core.processes import SAFE, environment
@@ -74,7 +74,7 @@ class ServedSystem:
         seen = {name: value for name, value in environment().items() if name not in SAFE}  # scripts import neighbours
         try:
             process = subprocess.Popen(  # noqa: S603  the command line names it
-                [sys.executable, "-I", supervisor.__file__, str(folder), *command],
+                [sys.executable, "-I", supervisor.__file__, str(folder), "-", *command],
                 stdin=subprocess.PIPE, stdout=output, stderr=output, env=seen, start_new_session=True,
             )  # fmt: skip
         finally:

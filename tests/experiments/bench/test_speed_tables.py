@@ -125,11 +125,14 @@ def test_the_log_whose_replay_is_timed_is_one_that_replay_accepts() -> None:
 
 
 def test_a_prompt_is_timed_beside_httpx_alone() -> None:
-    (name, ours, mark, _), *bare = asking.rows(count=5)
+    (name, ours, mark, _), *bare, gateway, played = asking.rows(count=5)
     assert name == "prompt to an endpoint and back, 64 under way, core time"
     assert float(ours.removesuffix(" ms")) > 0
     assert mark == "3.00"
     assert [ratio.endswith("x of it") for *_, ratio in bare] == [True, True]
+    assert gateway[0] == "request of 12 kB through the gateway and played, 64 under way, core time"
+    assert [gateway[2], played[2]] == ["4.00", "1,000"]
+    assert float(gateway[1].removesuffix(" ms")) > 0
 
 
 def test_the_loop_of_advice_is_timed_with_all_its_arms() -> None:

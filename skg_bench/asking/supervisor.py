@@ -1,7 +1,8 @@
-"""Runs a command until it ends or standard input is closed: python supervisor.py FOLDER COMMAND...
+"""Runs a command until it ends or standard input is closed: python supervisor.py FOLDER INPUT COMMAND...
 
 Standard input is a pipe from the run. It closes when the run ends, however that ends, also by `kill -9`. The command
-and all that it has started are then killed, and the folder is removed. Of the standard library alone, to start fast.
+and all that it has started are then killed, and the folder is removed. The command reads from the inherited descriptor
+INPUT; `-`: from nothing. Of the standard library alone, to start fast.
 """
 
 import os
@@ -14,12 +15,16 @@ import threading
 
 def main() -> int:
     """Exit code of the command."""
-    folder, *command = sys.argv[1:]
+    folder, source, *command = sys.argv[1:]
+    given = subprocess.DEVNULL if source == "-" else int(source)
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+        child = subprocess.Popen(command, stdin=given, start_new_session=True)  # noqa: S603
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201
         return 127
+    os.dup2(2, 1)  # so that who reads the command's output sees where it ends
+    if given >= 0:
+        os.close(given)
 
     def end() -> None:
         sys.stdin.buffer.read()

@@ -1,0 +1,98 @@
+"""A curator with a cap on the tokens that it takes of each user, so that methods are compared at equal budgets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skg_bench.core.batch import TAG, Batch, blank, joined
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.learning_jobs import Jobs
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.world import Reaction
+
+_USED = "used"
+
+
+@dataclass(frozen=True, slots=True)
+class Metering:
+    """Memory of the curator inside, and tokens of B users."""
+
+    inside: Any
+    block: I32  # [B] number of the block of turns that `spent` is of
+    spent: I64  # [B] tokens read and written in it
+
+
+@dataclass(frozen=True)
+class Metered:
+    """`curator`, which learns nothing more from a user once jobs of a block of `turns` turns have taken `tokens`.
+
+    What a job takes is known at its end, so a block takes the cap and what its last jobs take beyond it. A turn above
+    the cap is not learned from later, either. Uses are counted all the same.
+    """
+
+    curator: Curator[Any]
+    tokens: int
+    turns: int
+    sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "turns"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"curator.{name}={getattr(self, name)} must be at least 1")
+        if self.curator.sees_truth:
+            raise UsageError("curator=metered cannot wrap a curator that sees the truth")
+        if _USED not in self.curator.reasons:
+            raise UsageError(
+                f"curator=metered cannot wrap {type(self.curator).__name__}, which counts no uses; take a curator that "
+                "asks a model, such as reflecting"
+            )
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        """Reasons of the curator inside."""
+        return self.curator.reasons
+
+    def start(self, n: int) -> Metering:
+        """Users of whom nothing is spent."""
+        return Metering(self.curator.start(n), np.zeros(n, np.int32), np.zeros(n, np.int64))
+
+    def offers(self, seen: Observation, state: Metering) -> Bool:
+        """Whom the curator inside asks, of those below the cap."""
+        return self.curator.offers(seen, state.inside) & self._below(seen, state)
+
+    def curate(
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Metering
+    ) -> tuple[Metering, Batch]:
+        """Operations of the curator inside for users below the cap, and uses of all."""
+        spent, below = self._spent(seen, state), self._below(seen, state)
+
+        def report(jobs: Jobs) -> None:
+            np.add.at(spent, jobs.row, jobs.tokens_in.astype(np.int64) + jobs.tokens_out)
+            seen.context.report(jobs)
+
+        context = replace(seen.context, asks=seen.context.asks & below, report=report)
+        inside, batch = self.curator.curate(replace(seen, context=context), reaction, known, books, state.inside)
+        block = np.full(len(spent), seen.turn // self.turns, np.int32)
+        row = np.flatnonzero(seen.hit & seen.context.asks & ~below)
+        return Metering(inside, block, spent), joined(self._uses(row, seen), batch) if len(row) else batch
+
+    def _spent(self, seen: Observation, state: Metering) -> I64:
+        """Tokens of the block of this turn, `[B]`."""
+        return np.where(state.block == seen.turn // self.turns, state.spent, 0)
+
+    def _below(self, seen: Observation, state: Metering) -> Bool:
+        below: Bool = self._spent(seen, state) < self.tokens
+        return below
+
+    def _uses(self, row: I64, seen: Observation) -> Batch:
+        """A use of each skill that was served to these users."""
+        batch = blank(len(row))
+        batch.row[:], batch.op[:], batch.skill[:], batch.uses[:] = row, TAG, seen.skill[row], 1
+        batch.reason[:], batch.about[:] = self.reasons.index(_USED), seen.turn
+        return batch

@@ -1,0 +1,77 @@
+"""Learns with another program, unchanged, that asks the arm's model: a published package as a curator.
+
+The program runs in an environment of its own. For each turn that its user judged it is told the turn and the book, and
+says operations. What of these is admitted is decided as for every proposer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, get_args
+
+from skg_bench.asking.asking import TextModel
+from skg_bench.core.errors import UsageError, install_hint
+from skg_bench.core.reach import NO_REACH, Reach, Reaches
+from skg_bench.curator.shared.book_prompts import check_asking
+from skg_bench.curator.shared.learning_job import LearningJob, Proposal
+from skg_bench.curator.shared.proposer import Proposer
+from skg_bench.skillbook.proposals import Batches, Limits
+
+_ROOM = 100_000  # characters of a book, which a peer gets whole
+
+
+@dataclass(frozen=True)
+class Peer(Proposer):
+    """Has a program propose, a job at a time; each process of a run starts its own.
+
+    A job in which it fails ends `error` or `timeout`, and the program with it; the next job starts it again.
+    """
+
+    llm: TextModel
+    command: Sequence[str] | None
+    name: str | None
+    makes: str | None
+    batches: Batches
+    limits: Limits
+    starts: float
+    seconds: float
+    asks: int
+    answer_tokens: int
+    beside: ClassVar[Sequence[str]] = ("makes", "starts")
+    reaches: ClassVar[Reaches] = {"command": Reach(("code",)), "name": NO_REACH, "makes": NO_REACH}
+
+    def __post_init__(self) -> None:
+        check_asking(self.llm, _ROOM, self.answer_tokens)
+        if self.command is not None and not self.command:
+            raise UsageError("curator.command is empty; it must be a list of words, such as [python3, peer.py]")
+        if self.batches not in get_args(Batches):
+            raise UsageError(f"curator.batches={self.batches!r}, valid are {', '.join(get_args(Batches))}")
+        for name in ("starts", "seconds"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise UsageError(f"curator.{name}={getattr(self, name)} must be above 0")
+        if self.asks < 1:
+            raise UsageError(f"curator.asks={self.asks} must be at least 1")
+
+    def propose(self, jobs: Sequence[LearningJob]) -> list[Proposal]:
+        """Proposals of the program, which has one job at a time."""
+        return [self._jobs.proposal(job) for job in jobs]
+
+    @cached_property
+    def _jobs(self) -> Any:
+        if self.command is None:
+            raise UsageError(
+                "curator.command is null; say what starts the peer, such as [python3, /path/to/peer.py], or take "
+                "curator=ace_framework"
+            )
+        try:
+            from skg_bench.curator.shared.peer_jobs import PeerJobs, PeerSettings
+        except ImportError as error:
+            raise UsageError(f"curator=peer needs {error.name}: {install_hint('llm')}") from error
+        settings = PeerSettings(
+            self.command, self.name, self.makes, self.starts, self.seconds, self.asks, self.answer_tokens, self.batches
+        )
+        return PeerJobs(settings, self.llm)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process starts the program itself."""
+        return {key: value for key, value in vars(self).items() if key != "_jobs"}
