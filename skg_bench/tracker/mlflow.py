@@ -29,6 +29,7 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker.address import check_address
 from skg_bench.tracker.database import artifacts, check_place, prepare_database
+from skg_bench.tracker.verdict_words import verdicts_in_words
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -122,7 +123,7 @@ class MLflow:
         logged = [arm for arm in order if arm in known and known[arm].info.status == "FINISHED"]
         progress(len(logged), total)
         summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
-        metrics, verdicts = _metrics(run, summary), _verdicts(summary)
+        metrics, verdicts = _metrics(run, summary), verdicts_in_words(summary)
         for number, arm in enumerate((arm for arm in order if arm not in logged), len(logged) + 1):
             mlflow_run = parent if arm == _ALL_ARMS else known.get(arm) or _create(client, experiment, run, arm, parent)
             _log(client, mlflow_run.info.run_id, metrics.get(arm, {}), _params(run, arm))
@@ -297,17 +298,6 @@ def _flat(node: Content, above: str = "") -> dict[str, str]:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             flat[legal(f"{above}{key}")] = text
     return flat
-
-
-def _verdicts(summary: Content) -> dict[str, str]:
-    """Arm -> its utility against that of the reference, in words."""
-    words = {}
-    for arm, figures in summary["differences"].items():
-        match figures.get("utility"):
-            case {"mean": float(mean), "low_new": float(low), "high_new": float(high), "verdict": verdict}:
-                size = f"{mean:+.3f} utility ({low:+.3f} to {high:+.3f})"
-                words[arm] = f"{verdict}: {size} against {summary['reference']}"
-    return words
 
 
 def _tell(client: "MlflowClient", run_id: str, run: Run, verdicts: Mapping[str, str], arm: str) -> None:
