@@ -13,3 +13,11 @@ def verdicts_in_words(summary: Mapping[str, Any]) -> dict[str, str]:
                 size = f"{mean:+.3f} utility ({low:+.3f} to {high:+.3f})"
                 words[arm] = f"{verdict}: {size} against {summary['reference']}"
     return words
+
+
+def arm_title(summary: Mapping[str, Any], arm: str) -> str:
+    """An arm and its verdict, as short as the column of a table."""
+    match summary["differences"].get(arm, {}).get("utility"):
+        case {"mean": float(mean), "low_new": float(low), "high_new": float(high), "verdict": verdict}:
+            return f"{arm} {verdict} {mean:+.3f} ({low:+.3f} to {high:+.3f})"
+    return arm
