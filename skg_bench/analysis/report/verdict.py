@@ -263,7 +263,8 @@ def _shrunken(gap: DifferenceFigure) -> str:
     if gap.shrunken is None:
         return ""
     shrunken = number(gap.shrunken, "utility", signed=True)
-    return f" A run of this size detects {_detectable(gap)}, so this exaggerates; shrunken: {shrunken}."
+    smaller = f"It is smaller than a run of this size detects ({_detectable(gap)})"
+    return f" {smaller}, so its size is exaggerated. Corrected: {shrunken}."
 
 
 def _detectable(gap: DifferenceFigure) -> str:

@@ -142,7 +142,8 @@ def test_a_verdict_below_the_detectable_size_says_what_is_left_of_it(figures: Su
     values: dict[str, Any] = {"verdict": "worse", "mean": -0.008, **SIZES}
     told = _title if place == "differences" else _effect
     whole, less = (told(figures, **values, shrunken=shrunken).text for shrunken in (None, -0.0054))
-    words_of_it = " A run of this size detects +0.010 or -0.020, so this exaggerates; shrunken: -0.005."
+    smaller = "It is smaller than a run of this size detects (+0.010 or -0.020)"
+    words_of_it = f" {smaller}, so its size is exaggerated. Corrected: -0.005."
     assert less.endswith(words_of_it)
     assert words_of_it not in whole
 
