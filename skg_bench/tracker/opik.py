@@ -218,8 +218,8 @@ def _dataset(client: "httpx.Client", project: str) -> str | None:
 def _experiments(client: "httpx.Client", project: str) -> dict[str, int]:
     """Number of traces of each experiment of the run, by name."""
     dataset = _dataset(client, project)
-    found = _pages(client, "experiments", {"datasetId": dataset}) if dataset else ()
-    return {str(each["name"]): int(each.get("trace_count") or 0) for each in found}
+    listed = _pages(client, "experiments", {"datasetId": dataset}) if dataset else ()
+    return {str(each["name"]): int(each.get("trace_count") or 0) for each in listed}
 
 
 def _remove_experiments(client: "httpx.Client", project: str) -> int:
