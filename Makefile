@@ -12,7 +12,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-times lint types layers readme gate docs bench gpu peers peers-ace peers-skills peers-assistants soak wheel package audit clean
+.PHONY: help demo test test-fast test-times lint types layers readme gate docs bench gpu peers peers-ace peers-skills peers-assistants soak wheel package hashes audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,18 +129,23 @@ wheel: $(VENV)/.base ## build the wheel into dist/
 	rm -rf dist
 	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir dist .
 
-# In an environment that has nothing else, not even pip: what is listed is what a user of the wheel gets.
+# In an environment that has nothing else, not even pip: what is listed is what a user of the wheel gets. A file whose hash
+# is not in hashes.txt is refused, whoever serves it.
 PACKAGED := runs/package/empty/bin/python
 package: wheel ## try the wheel in an empty environment, and list its parts in dist/sbom.json (CycloneDX)
 	rm -rf runs/package
 	$(BIN)/python -m venv --without-pip runs/package/empty
-	$(BIN)/python -m pip --disable-pip-version-check --python $(PACKAGED) install --quiet --constraint constraints.txt dist/*.whl
+	$(BIN)/python -m pip --disable-pip-version-check --python $(PACKAGED) install --quiet --require-hashes --requirement hashes.txt
+	$(BIN)/python -m pip --disable-pip-version-check --python $(PACKAGED) install --quiet --no-deps dist/*.whl
 	$(BIN)/python -m pip --disable-pip-version-check --python $(PACKAGED) check
 	cd runs/package && unset PYTHONPATH && empty/bin/skg-bench run profile=smoke out=first && empty/bin/skg-bench report first
 	$(BIN)/python -m venv runs/package/tools
 	runs/package/tools/bin/python -m pip --disable-pip-version-check install --quiet cyclonedx-bom==7.5.0
 	runs/package/tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 	  --output-file dist/sbom.json $(PACKAGED)
+
+hashes: $(VENV)/.dev ## after a change of constraints.txt: hashes.txt anew; asks the package index, downloads little
+	$(BIN)/python -m tests.hashes
 
 audit: $(BIN)/python ## do versions in constraints.txt have known weaknesses? asks the package index
 	test -x runs/audit/bin/pip-audit || { $(BIN)/python -m venv runs/audit && \

@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 _NOTEBOOK = "docs/first_notebook.ipynb"
 _LINK = re.compile(r"(!?\[(?:[^\]\\]|\\.)*\])\(([^)\s#]+)(#[^)\s]*)?\)")
 _PYTHON = (
-    "skg_bench.app.api.run", "skg_bench.app.api.compare", "skg_bench.app.api.plot", "skg_bench.app.evaluating.evaluate",
+    "skg_bench.app.api.run", "skg_bench.app.api.explain", "skg_bench.app.api.compare", "skg_bench.app.api.plot",
+    "skg_bench.app.evaluating.evaluate",
     "skg_bench.app.evaluating.Evaluation", "skg_bench.app.gate.gate", "skg_bench.app.stored.open_store",
     "skg_bench.runfolder.run.Run", "skg_bench.analysis.comparison.compare.Comparison",
     "skg_bench.core.errors.UsageError",

@@ -3,6 +3,7 @@
 >>> import skg_bench
 >>> run = skg_bench.run(["experiment=assistant_growth", "profile=smoke"])
 >>> run.turns("skg").to_pandas()
+>>> skg_bench.explain(run)
 >>> skg_bench.compare(run, reference="never")
 >>> skg_bench.plot(run, "hit_rate")
 >>> skg_bench.evaluate(MyAssistant)
@@ -24,6 +25,7 @@ from skg_bench.core.package import VERSION
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison as Comparison
     from skg_bench.app.api import compare as compare
+    from skg_bench.app.api import explain as explain
     from skg_bench.app.api import plot as plot
     from skg_bench.app.api import run as run
     from skg_bench.app.estimating import estimate as estimate
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
-    "Comparison", "Evaluation", "Run", "UsageError", "compare", "estimate", "evaluate", "gate", "open_store", "plot",
-    "run",
+    "Comparison", "Evaluation", "Run", "UsageError", "compare", "estimate", "evaluate", "explain", "gate", "open_store",
+    "plot", "run",
 ]  # fmt: skip
 
 _HOMES = {
@@ -48,6 +50,7 @@ _HOMES = {
     "compare": "skg_bench.app.api",
     "estimate": "skg_bench.app.estimating",
     "evaluate": "skg_bench.app.evaluating",
+    "explain": "skg_bench.app.api",
     "gate": "skg_bench.app.gate",
     "open_store": "skg_bench.app.stored",
     "plot": "skg_bench.app.api",

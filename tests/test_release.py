@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import hashes
+
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / ".github/workflows").glob("*.yml"))
 WORKFLOWS: dict[str, dict[Any, Any]] = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in FILES}
 RELEASE: dict[str, Any] = WORKFLOWS["release"]["jobs"]
+_COMPILED = ("markupsafe", "numpy", "pandas", "pyarrow", "pydantic-core", "pyyaml", "scipy")
 
 
 def commands(job: dict[str, Any]) -> str:
@@ -56,6 +59,22 @@ def test_workflows_call_targets_of_the_makefile() -> None:
     targets = [name for job in jobs for name in re.findall(r"\bmake ([a-z-]+)", commands(job))]
     assert targets == ["package", "audit"]
     assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in targets)
+
+
+def test_the_wheel_is_tried_with_files_of_known_hashes_alone() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    recipe = makefile.split("\npackage:", 1)[1].split("\n\n", 1)[0]
+    installs = [line for line in recipe.splitlines() if "--python $(PACKAGED) install" in line]
+    assert ["--require-hashes --requirement hashes.txt" in line for line in installs] == [True, False]
+    assert installs[1].endswith("--no-deps dist/*.whl")
+
+
+def test_each_package_that_the_wheel_needs_has_its_pin_and_hashes_for_each_python() -> None:
+    known, pinned = hashes.hashed(hashes.FILE.read_text("utf-8")), hashes.pins()
+    assert set(known) == hashes.needed()
+    assert {name: version for name, (version, _) in known.items()} == {name: pinned[name] for name in known}
+    least = len(hashes.PYTHONS) * len(hashes.PLATFORMS)
+    assert {name: len(some) for name, (_, some) in known.items() if len(some) != 1} == dict.fromkeys(_COMPILED, least)
 
 
 def test_the_citation_is_of_the_released_version() -> None:

@@ -1,5 +1,5 @@
-"""`skg_bench.run`, from overrides to a finished run, with progress; `skg_bench.compare` and `skg_bench.plot`. Little is
-imported before the first line.
+"""`skg_bench.run`, from overrides to a finished run, with progress; `compare`, `explain` and `plot`. Little is imported
+before the first line.
 """
 
 import sys
@@ -51,6 +51,7 @@ def compare(
     reference, metric or correction.
     """
     from skg_bench.analysis.comparison.compare import compare as paired
+    from skg_bench.analysis.report.sentences import few_users
     from skg_bench.runfolder.measured_run import instance_words, measured_run
     from skg_bench.runfolder.run import Run, needs_right
 
@@ -62,7 +63,29 @@ def compare(
     rows = compared.rows
     if shared and compared.users == 1:  # resamples of one instance are all the same
         rows = tuple(replace(row, bootstrap=(nan, nan)) for row in rows)
-    return replace(compared, gaps=(*shared, *compared.gaps), rows=rows)
+    few = [few_users(compared.users)] if few_users(compared.users) else []
+    return replace(compared, gaps=(*few, *shared, *compared.gaps), rows=rows)
+
+
+def explain(source: "Run | str | Path") -> list[str]:
+    """Sentences on what a run shows, as `skg-bench run` ends with them: the verdict, why, and what to be careful with.
+
+    >>> for sentence in explain(run): print(sentence)
+
+    Raises UsageError for what is no run, and for a run without figures.
+    """
+    from skg_bench.analysis.report import verdict
+    from skg_bench.analysis.report.hit_cosines import cosine_sentences
+    from skg_bench.analysis.report.logged import language_sentences
+    from skg_bench.analysis.report.outside_arms import outside_sentences
+    from skg_bench.analysis.summary import read_summary
+    from skg_bench.runfolder.run import Run
+
+    opened = source if isinstance(source, Run) else Run(source)
+    figures = read_summary(opened)
+    before = outside_sentences(opened, figures.reference)
+    after = [*cosine_sentences(opened), *language_sentences(opened)]
+    return [sentence.text for sentence in [*before, *verdict.words(figures), *after]]
 
 
 def plot(source: "Run | Comparison | str | Path", *names: str, arms: Sequence[str] | None = None) -> "Plot":

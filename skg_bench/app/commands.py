@@ -142,10 +142,7 @@ def _about(jobs: "Sequence[PreparedRun]") -> str:
 
 def _carry_out(job: "PreparedRun", screen: Console) -> None:
     from skg_bench.analysis import summary
-    from skg_bench.analysis.report import verdict
-    from skg_bench.analysis.report.hit_cosines import cosine_sentences
-    from skg_bench.analysis.report.outside_arms import outside_sentences
-    from skg_bench.app import result_tables
+    from skg_bench.app import api, result_tables
     from skg_bench.app.launch import start
 
     if job.state == "finished":
@@ -160,9 +157,8 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
     result_tables.print_arms(screen, figures)
     if figures.telling.links and figures.waterfall:
         result_tables.print_regret(screen, figures)
-    before, after = outside_sentences(finished, figures.reference), cosine_sentences(finished)
-    for sentence in [*before, *verdict.words(figures), *after]:
-        screen.print(f"* {sentence.text}")
+    for sentence in api.explain(finished):
+        screen.print(f"* {sentence}")
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
     screen.print(f"next: skg-bench compare {shlex.quote(str(finished.path))} --metric all", soft_wrap=True)
 

@@ -16,6 +16,7 @@ import numpy as np
 from rich.console import Console
 
 from skg_bench.analysis.counts.wording import number as in_words
+from skg_bench.analysis.report.logged import ENGLISH
 from skg_bench.app import table_blocks
 from skg_bench.app.building import build
 from skg_bench.app.compose import compose
@@ -161,7 +162,4 @@ def _facts(record: Record, simulator: Recorded, *, whole: bool) -> Iterator[str]
         yield "  persons: its users are pseudo-users, so that nothing is anybody's growth"
     if middle < _FEW and whole:
         yield f"  growth: with {middle:,} turns a user has hardly time to teach a skill"
-    yield (
-        "messages are compared by a model of English (embedder=minilm); for other languages choose another: "
-        "embedder=sentence_transformer embedder.model=NAME"
-    )
+    yield f"{ENGLISH[0].lower()}{ENGLISH[1:-1]}"

@@ -26,7 +26,9 @@ def show_runs(root: Path, order: str, text: str, page: Path | None) -> None:
         raise UsageError(f"--page {page}: a page is HTML; give a name that ends in .html")
     if page and not page.parent.is_dir():
         raise UsageError(f"--page {page}: there is no folder {page.parent}; make it, or name a file elsewhere")
-    runs = [run for run in listed_runs(root) if text.lower() in " ".join([*run.cells(root), run.question]).lower()]
+    every = list(listed_runs(root))
+    lines = {run.folder: run.cells(root) for run in every}
+    runs = [run for run in every if text.lower() in " ".join([*lines[run.folder], run.question]).lower()]
     keys = {
         "when": lambda run: (-run.when, run.folder),
         "name": lambda run: run.folder,
@@ -39,5 +41,5 @@ def show_runs(root: Path, order: str, text: str, page: Path | None) -> None:
         screen.print(f"{len(runs)} runs in {root}", soft_wrap=True)
         screen.print(f"page: {write_list(ordered, root, page)}", soft_wrap=True)
         return
-    table_blocks.show_table(screen, _HEADINGS, [run.cells(root) for run in ordered])
+    table_blocks.show_table(screen, _HEADINGS, [lines[run.folder] for run in ordered])
     screen.print(f"{len(runs)} runs in {root}; utility: of the learner less that of its reference", soft_wrap=True)

@@ -202,9 +202,9 @@ def deliver(sink: Sink, run: Run, counts: Callable[[int, int], None] = _unheard)
 
 
 def _deliver(sink: Sink, run: Run, progress: Callable[[int, int], None]) -> str:
-    """Deliver; to those who show tables also the main curves as a figure, `curves.svg`."""
+    """Deliver; to those who show the page also the main curves as a figure, `curves.svg`."""
     figure = run.path / "curves.svg"
-    if "tables" in sink.reads and not figure.is_file():
+    if "page" in sink.reads and not figure.is_file():
         from skg_bench.analysis.report import picture
         from skg_bench.analysis.summary import replace_text
 
@@ -310,7 +310,7 @@ def _copy(name: str, run: Run, user: int) -> str:
     if name == "mlflow":
         return f"the runs with the tag skg_bench.identity={identity}"
     threads = ", ".join(f"{arm}/u{user}" for arm in run.arms)
-    return f"the threads {threads} of project {run.config['experiment']}-{identity[:8]}"
+    return f"the threads {threads} of project, and the dataset, {run.config['experiment']}-{identity[:8]}"
 
 
 def _with_settings(

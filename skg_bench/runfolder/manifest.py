@@ -9,7 +9,7 @@ from typing import Any
 
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import bytes_of, json_file
+from skg_bench.core.foreign import bytes_of, json_file, text_in
 from skg_bench.core.shapes import shaped
 from skg_bench.core.temporary import replace_whole
 from skg_bench.runfolder import schema
@@ -82,6 +82,15 @@ def accepted(folder: Path, name: str, files: Mapping[str, str]) -> bool:
     Raises UsageError for one that cannot be read.
     """
     return hashlib.sha256(bytes_of(folder / name)).hexdigest() == files.get(name)
+
+
+def accepted_text(folder: Path, name: str, files: Mapping[str, str]) -> str | None:
+    """Text of a file, read once; None if it is not the one that `files` of the manifest has the digest of.
+
+    Raises UsageError for one that cannot be read.
+    """
+    content = bytes_of(folder / name)
+    return text_in(content, folder / name) if hashlib.sha256(content).hexdigest() == files.get(name) else None
 
 
 def identity_of(content: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker.address import check_address
 from skg_bench.tracker.database import artifacts, check_place, prepare_database
+from skg_bench.tracker.verdict_words import arm_title, verdicts_in_words
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -113,18 +114,21 @@ class MLflow:
     def _deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
         uri, client = self.address(run.path), self._client(run.path)
         experiment = _experiment(client, run.config["experiment"], uri, run.path)
+        summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
         known, total = _known(client, experiment, run), len(run.arms) + 1
         order = list(reversed(run.arms))  # MLflow shows the last ten of what was made
         order += [_ALL_ARMS] if (run.path / _PAGE).is_file() else []
-        parent = known.get(_ALL_ARMS) or _create(client, experiment, run, _ALL_ARMS, None)
+        title = arm_title(summary, str(summary["learner"]))
+        parent = known.get(_ALL_ARMS) or _create(client, experiment, run, _ALL_ARMS, title=title, parent=None)
         if not self._named():
             check_place(uri, parent.info.artifact_uri)
         logged = [arm for arm in order if arm in known and known[arm].info.status == "FINISHED"]
         progress(len(logged), total)
-        summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
-        metrics, verdicts = _metrics(run, summary), _verdicts(summary)
+        metrics, verdicts = _metrics(run, summary), verdicts_in_words(summary)
         for number, arm in enumerate((arm for arm in order if arm not in logged), len(logged) + 1):
-            mlflow_run = parent if arm == _ALL_ARMS else known.get(arm) or _create(client, experiment, run, arm, parent)
+            mlflow_run = parent if arm == _ALL_ARMS else known.get(arm)
+            if mlflow_run is None:
+                mlflow_run = _create(client, experiment, run, arm, title=arm_title(summary, arm), parent=parent)
             _log(client, mlflow_run.info.run_id, metrics.get(arm, {}), _params(run, arm))
             _tell(client, mlflow_run.info.run_id, run, verdicts, arm)
             if arm == _ALL_ARMS:
@@ -248,7 +252,8 @@ def _remove(client: "MlflowClient", uri: str, record: Any) -> None:
         client._tracking_client.store._hard_delete_run(record.info.run_id)  # noqa: SLF001  as `mlflow gc` does
 
 
-def _create(client: "MlflowClient", experiment: str, run: Run, arm: str, parent: Any) -> Any:
+def _create(client: "MlflowClient", experiment: str, run: Run, arm: str, *, title: str, parent: Any) -> Any:
+    """A run of MLflow. Its title is what the list of runs shows: which arm is better, and by how much."""
     identity = str(run.manifest["identity"])
     tags = {_IDENTITY: identity, _ARM: arm, "mlflow.source.name": "skg-bench", "mlflow.source.type": "LOCAL"}
     if parent is None:
@@ -257,8 +262,7 @@ def _create(client: "MlflowClient", experiment: str, run: Run, arm: str, parent:
         tags["mlflow.parentRunId"] = parent.info.run_id
     if run.manifest.get("commit"):
         tags["mlflow.source.git.commit"] = str(run.manifest["commit"])
-    name = f"{run.config['experiment']}-{identity[:8]}" if parent is None else arm
-    return client.create_run(experiment, tags=tags, run_name=name)
+    return client.create_run(experiment, tags=tags, run_name=title)
 
 
 def _log(client: "MlflowClient", run_id: str, metrics: Metrics, params: Mapping[str, str]) -> None:
@@ -297,17 +301,6 @@ def _flat(node: Content, above: str = "") -> dict[str, str]:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             flat[legal(f"{above}{key}")] = text
     return flat
-
-
-def _verdicts(summary: Content) -> dict[str, str]:
-    """Arm -> its utility against that of the reference, in words."""
-    words = {}
-    for arm, figures in summary["differences"].items():
-        match figures.get("utility"):
-            case {"mean": float(mean), "low_new": float(low), "high_new": float(high), "verdict": verdict}:
-                size = f"{mean:+.3f} utility ({low:+.3f} to {high:+.3f})"
-                words[arm] = f"{verdict}: {size} against {summary['reference']}"
-    return words
 
 
 def _tell(client: "MlflowClient", run_id: str, run: Run, verdicts: Mapping[str, str], arm: str) -> None:

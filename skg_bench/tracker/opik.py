@@ -2,8 +2,8 @@
 
 The package `opik` cannot take its place (2.2.122, measured in docs/trackers.md). Its client has reported a flush
 without losses when a server that refused held nothing; its generated REST client, which has ids and time-outs, takes
-35 times the processor time. Two requests are all that is needed here. What the server shows when it is asked counts
-as delivered, and nothing else.
+35 times the processor time. A few requests are all that is needed here. What the server shows when it is asked counts
+as delivered, and nothing else. Experiments are whole, or made anew.
 
 Opik takes ids of version 7 only, and may refuse those whose time is more than half a day off. So the time in an id is
 the last full six hours, and its last 62 bits are the event's key: a delivery repeated within these hours repeats its
@@ -11,7 +11,8 @@ ids, which Opik takes for the same traces; at any time the keys of what is there
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -29,12 +30,12 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker import events
 from skg_bench.tracker.address import check_address, without_secrets
+from skg_bench.tracker.opik_experiments import BATCH, STEP, arm_experiments, identifier, requests, traced_turns
 
 if TYPE_CHECKING:
     import httpx
 
-_BATCH = 1000  # traces of a request: Opik takes no more
-_STEP = 6 * 3600 * 1000  # milliseconds
+_BATCH = BATCH
 _KEY = (1 << 62) - 1
 _UNSEEN = '["input","output","metadata"]'  # not wanted back
 _LOOKS = (0.0, 0.5, 1.0, 2.0)  # seconds before each look for what was delivered
@@ -47,7 +48,8 @@ class UndeliveredError(Exception):
 
 @dataclass(frozen=True)
 class Opik:
-    """A trace for each turn and each learning step of some users, in `events.jsonl` and on a server of Opik's.
+    """A trace for each turn and each learning step of some users, in `events.jsonl` and on a server of Opik's. There is
+    also an experiment for each arm, once the run has figures.
 
     Keys come from the environment only: OPIK_API_KEY, OPIK_WORKSPACE.
     """
@@ -59,7 +61,7 @@ class Opik:
     name: ClassVar[str] = "opik"
     parameter: ClassVar[str] = "url"
     variables: ClassVar[Sequence[str]] = ("OPIK_",)
-    reads: ClassVar[Sequence[Stage]] = ("turns",)
+    reads: ClassVar[Sequence[Stage]] = ("turns", "tables")
     reaches: ClassVar[Reaches] = {"url": Reach(("network",))}
 
     def __post_init__(self) -> None:
@@ -96,14 +98,15 @@ class Opik:
         project = _project(run)
         with _client(url) as client:
             keys = {key for key, _ in _lines(path)}
-            left, taken = keys - _shown(client, project), 0
+            left, taken = keys - _shown(client, project).keys(), 0
             missing = _missing(path, left, project)
             while bodies := list(islice(missing, _BATCH)):
                 _send(client, bodies)
                 taken += len(bodies)
                 progress(total - len(left) + taken, total)
-            _look(client, project, keys, progress)
-        return f"{total:,} traces in project {project} at {url} ({taken:,} of them new)"
+            shown = _look(client, project, keys, progress)
+            experiments = _deliver_experiments(client, run, path, shown)
+        return f"{total:,} traces in project {project} at {url} ({taken:,} of them new){experiments}"
 
     def forget(self, run: Run, user: int) -> str:
         """Delete the traces of a user, under all arms, and look whether they are gone."""
@@ -114,13 +117,13 @@ class Opik:
         with _client(url) as client:
             ids = _of_threads(client, project, threads)
             for first in range(0, len(ids), _BATCH):
-                body = dumps({"ids": ids[first : first + _BATCH]}).encode()
-                headers = {"Content-Type": "application/json"}
-                _refuse(_answer(client, "POST", "traces/delete", content=body, headers=headers))
+                _change(client, "POST", "traces/delete", {"ids": ids[first : first + _BATCH]})
+            removed = _remove_experiments(client, project)
+            again = f"; {removed} experiments, again without them: skg-bench export opik {run.path}" if removed else ""
             for seconds in _LOOKS:
                 sleep(seconds)
                 if not (left := len(_of_threads(client, project, threads))):
-                    return f"{len(ids):,} traces deleted of project {project} at {url}"
+                    return f"{len(ids):,} traces deleted of project {project} at {url}{again}"
         raise UndeliveredError(f"the server still shows {left:,} of {len(ids):,} traces that it was to delete")
 
 
@@ -147,27 +150,30 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _missing(path: Path, left: set[int], project: str) -> Iterator[dict[str, Any]]:
     """Bodies of the events whose keys are left, with ids, in the order of the file."""
-    begins = int(time() * 1000) // _STEP * _STEP
+    begins = int(time() * 1000) // STEP * STEP
     for number, (key, line) in enumerate(_lines(path)):
         if key in left:
             yield {"id": identifier(begins, number, key), "project_name": project, **loads(line)["trace"]}
 
 
-def identifier(begins: int, number: int, key: int) -> str:
-    """A UUID of version 7: milliseconds, a count in the order of the file (RFC 9562, 6.2, method 1), the key."""
-    milliseconds, count = begins + (number >> 12), number & 0xFFF
-    return str(UUID(int=milliseconds << 80 | 7 << 76 | count << 64 | 2 << 62 | key))
-
-
 def _send(client: "httpx.Client", traces: list[dict[str, Any]]) -> None:
-    body = dumps({"traces": traces}, ensure_ascii=False).encode()
+    _change(client, "POST", "traces/batch", {"traces": traces})
+
+
+def _change(client: "httpx.Client", method: str, path: str, body: Mapping[str, Any]) -> None:
+    """A request that changes something; again where the server says that there were too many."""
     while True:
-        answer = _answer(client, "POST", "traces/batch", content=body, headers={"Content-Type": "application/json"})
+        answer = _sent(client, method, path, body)
         wait = float(answer.headers.get("ratelimit-reset") or answer.headers.get("retry-after") or 0)
         if answer.status_code != 429 or not 0 < wait <= _PATIENCE:
             break
         sleep(wait)
     _refuse(answer)
+
+
+def _sent(client: "httpx.Client", method: str, path: str, body: Mapping[str, Any]) -> "httpx.Response":
+    content = dumps(body, ensure_ascii=False).encode()
+    return _answer(client, method, path, content=content, headers={"Content-Type": "application/json"})
 
 
 def _answer(client: "httpx.Client", method: str, path: str, **options: Any) -> "httpx.Response":
@@ -176,9 +182,55 @@ def _answer(client: "httpx.Client", method: str, path: str, **options: Any) -> "
         return received(response, str(client.base_url))
 
 
-def _shown(client: "httpx.Client", project: str) -> set[int]:
-    """Keys of the project's traces on the server."""
-    return {UUID(trace["id"]).int & _KEY for trace in _traces(client, project)}
+def _shown(client: "httpx.Client", project: str) -> dict[int, str]:
+    """Ids of the project's traces on the server, by key."""
+    return {UUID(trace["id"]).int & _KEY: trace["id"] for trace in _traces(client, project)}
+
+
+def _deliver_experiments(client: "httpx.Client", run: Run, path: Path, traces: dict[int, str]) -> str:
+    """Make the experiments of a run that has figures, whole or anew; returns words on them."""
+    if not (run.path / "summary.json").is_file():
+        return ""
+    project, turns = _project(run), traced_turns(path)
+    counts = Counter(turn.arm for turn in turns)
+    wanted = {body["name"]: counts[arm] for arm, body in arm_experiments(run, project).items()}
+    new = _experiments(client, project) != wanted
+    if new:
+        _remove_experiments(client, project)
+        for request in requests(run, project, turns, traces, int(time() * 1000) // STEP * STEP):
+            _change(client, request.method, request.path, request.body)
+    for seconds in _LOOKS:
+        sleep(seconds)
+        if _experiments(client, project) == wanted:
+            return f", {len(wanted)} experiments"
+    raise UndeliveredError("the server took the experiments of all arms, but does not show them whole")
+
+
+def _dataset(client: "httpx.Client", project: str) -> str | None:
+    """Id of the dataset of the run's events; None: there is none."""
+    answer = _sent(client, "POST", "datasets/retrieve", {"dataset_name": project})
+    if answer.status_code == 404:
+        return None
+    _refuse(answer)
+    return str(answer.json()["id"])
+
+
+def _experiments(client: "httpx.Client", project: str) -> dict[str, int]:
+    """Number of traces of each experiment of the run, by name."""
+    dataset = _dataset(client, project)
+    listed = _pages(client, "experiments", {"datasetId": dataset}) if dataset else ()
+    return {str(each["name"]): int(each.get("trace_count") or 0) for each in listed}
+
+
+def _remove_experiments(client: "httpx.Client", project: str) -> int:
+    """Remove the experiments of the run and their dataset; returns how many there were."""
+    dataset = _dataset(client, project)
+    if dataset is None:
+        return 0
+    if ids := [each["id"] for each in _pages(client, "experiments", {"datasetId": dataset})]:
+        _change(client, "POST", "experiments/delete", {"ids": ids})
+    _change(client, "POST", "datasets/delete", {"dataset_name": project})
+    return len(ids)
 
 
 def _of_threads(client: "httpx.Client", project: str, threads: set[str]) -> list[str]:
@@ -188,17 +240,21 @@ def _of_threads(client: "httpx.Client", project: str, threads: set[str]) -> list
 
 def _traces(client: "httpx.Client", project: str) -> Iterator[dict[str, Any]]:
     """Traces of the project on the server, without what they say."""
+    return _pages(client, "traces", {"project_name": project, "truncate": True, "exclude": _UNSEEN})
+
+
+def _pages(client: "httpx.Client", path: str, query: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """All that the server lists there, page by page."""
     received, page = 0, 1
     while True:
-        query = {"project_name": project, "page": page, "size": _BATCH, "truncate": True, "exclude": _UNSEEN}
-        answer = _answer(client, "GET", "traces", params=query)
+        answer = _answer(client, "GET", path, params={**query, "page": page, "size": _BATCH})
         if answer.status_code == 404:  # no such project yet
             return
         _refuse(answer)
         try:
             read = answer.json()
             content, total = read["content"], int(read["total"])
-            _ = [UUID(trace["id"]) for trace in content]
+            _ = [UUID(each["id"]) for each in content]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UndeliveredError(f"{answer.url.host} answers as no Opik does; its address ends in /api") from error
         yield from content
@@ -207,14 +263,15 @@ def _traces(client: "httpx.Client", project: str) -> Iterator[dict[str, Any]]:
             return
 
 
-def _look(client: "httpx.Client", project: str, keys: set[int], progress: Callable[[int, int], None]) -> None:
-    """Look whether all is there; a server may take a moment to show what it took."""
+def _look(client: "httpx.Client", project: str, keys: set[int], progress: Callable[[int, int], None]) -> dict[int, str]:
+    """Ids of the traces by key, once all are there; a server may take a moment to show what it took."""
     for seconds in _LOOKS:
         sleep(seconds)
-        seen = len(keys & _shown(client, project))
+        shown = _shown(client, project)
+        seen = len(keys & shown.keys())
         progress(seen, len(keys))
         if seen == len(keys):
-            return
+            return shown
     raise UndeliveredError(f"the server took all of them, but shows {seen:,} of {len(keys):,}")
 
 

@@ -26,12 +26,17 @@ def test_opik_loses_the_traces_of_the_user(folder: Path, monkeypatch: pytest.Mon
         number = next(i for i, name in enumerate(names(run)) if name == USER)
         of_user = [trace for trace in server.traces.values() if trace["thread_id"].endswith(f"/u{number}")]
         total = len(server.traces)
+        assert server.experiments
         monkeypatch.setenv("OPIK_URL_OVERRIDE", server.url)
         code, out, _ = call("forget", str(folder), "--user", USER)
         assert code == 0
         assert f"opik: {len(of_user):,} traces deleted of project " in out
         assert len(server.traces) == total - len(of_user) > 0
         assert not [trace for trace in server.traces.values() if USER in json.dumps(trace)]
+        assert not (server.experiments)
+        assert not (server.links)
+        assert not (server.events)
+        assert "experiments, again without them: skg-bench export opik " in out
         assert server.complaints == []
         assert not (folder / "events.jsonl").exists()
     finally:

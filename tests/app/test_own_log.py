@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -15,15 +16,19 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.counts.metrics import logged
+from skg_bench.analysis.report.logged import ENGLISH, language_sentences
 from skg_bench.analysis.report.people import CAP, numbered, timelines
 from skg_bench.analysis.statistics.intervals import Cells, estimates
 from skg_bench.analysis.summary import read_summary
 from skg_bench.analysis.summary.figures import Figure
+from skg_bench.app.compose import composer
+from skg_bench.app.overrides import parse
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers import corpus
 from skg_bench.tracker import events
 from tests.app.test_cli import call
+from tests.runs import changed
 from tests.simulator.logs.logs import turn, write_csv
 
 HEADING = ("Vorgang", "Kunde", "Datum", "Frage", "Absicht", "Antwort", "Bewertung", "Kosten (USD)", "Wartezeit s")
@@ -87,6 +92,16 @@ def test_the_check_says_what_is_guessed_what_was_left_out_and_what_a_run_shows(o
                   "bounds on the share of wrong ones", "it does not show: whether an answer was right",
                   "a model of English (embedder=minilm)"):  # fmt: skip
         assert words in printed, words
+
+
+def test_the_page_says_so_too_where_that_model_compared_the_messages(own: tuple[Run, Any, str], tmp_path: Path) -> None:
+    assert language_sentences(own[0]) == []  # this run took vectors of the corpus
+    run = Run(shutil.copytree(own[0].path, tmp_path / "run"))
+    changed(run, config={**run.config, "embedder": composer().root(parse(["embedder=minilm"]))["embedder"]})
+    code, _, err = call("report", str(run.path))
+    assert (code, err) == (0, "")
+    assert "a model of English (embedder=minilm)" in (run.path / "report.html").read_text("utf-8")
+    assert skg_bench.explain(run.path)[-1] == ENGLISH
 
 
 def page(run: Run) -> dict[str, Any]:

@@ -4,12 +4,14 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow.parquet as pq
 import pytest
 
 import skg_bench
 from skg_bench.analysis.summary.listed_runs import ListedRun, listed_runs
+from skg_bench.core import foreign
 from tests.app.test_cli import call
 from tests.runs import changed, save
 
@@ -42,6 +44,28 @@ def test_a_run_is_listed_with_the_verdict_on_its_learner(folder: Path, tiny_run:
     assert code == 0
     assert f"{row.difference.verdict} " in out
     assert out.splitlines()[-1].startswith(f"3 runs in {folder}")
+
+
+def test_each_file_is_opened_once_and_of_the_figures_only_those_of_a_line_are_parsed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, parsed = list[Path](), list[object]()
+    open_file, whole = foreign.open_file, foreign.json_of
+
+    def opening(path: Path, *most: int) -> BinaryIO:
+        opened.append(path)
+        return open_file(path, *most)
+
+    def parsing(text: str, where: object) -> Any:
+        parsed.append(where)
+        return whole(text, where)
+
+    monkeypatch.setattr(foreign, "open_file", opening)
+    monkeypatch.setattr(foreign, "json_of", parsing)
+    assert by_name(folder)["first"].verdict != "-"
+    manifests = [folder / name / "manifest.json" for name in ("first", "second", "third")]
+    assert sorted(opened) == sorted([*manifests, folder / "first" / "summary.json", folder / "second" / "summary.json"])
+    assert sorted(map(str, parsed)) == sorted(map(str, manifests))
 
 
 def test_runs_are_sorted_and_chosen(folder: Path) -> None:

@@ -58,6 +58,7 @@ def test_an_ablation_prints_what_one_change_does(tmp_path: Path, shell: dict[str
     (command,) = made("ablation", tmp_path / "mine")
     smaller(tmp_path / "mine" / "ablation.py", '"profile=smoke"', '"users=6", "weeks=2", "workers=1"')
     out = said(command, tmp_path / "mine", shell)
+    assert re.search(r"^\* (Not shown that )?mine .* base.*: [+-]\d\.\d+ utility a request", out, re.MULTILINE)
     assert re.search(r"^mine +utility +[+-]\d\.\d+", out, re.MULTILINE)
     assert (tmp_path / "mine" / out.split("page: ")[1].strip()).is_file()
 

@@ -221,6 +221,24 @@ def test_some_keys_of_an_object_have_the_values_that_they_have_in_the_whole(inde
     assert foreign.members_of(text, ("last", "missing"), "file") == {"last": whole["last"]}
 
 
+@pytest.mark.parametrize("indent", [None, 1, 2])
+def test_a_key_of_inner_objects_has_the_values_that_it_has_in_the_whole(indent: int | None) -> None:
+    inner = {
+        "none": None,
+        "first": {"no": 1, "size": [{"size": 2}]},
+        'x"\n  "y': {"size": {"é": 1}},
+        "last": {},
+        "z": 1,
+    }
+    text = json.dumps({"before": inner, "outer": inner, "empty": {}, "list": [inner]}, indent=indent)
+    expected = {"first": [{"size": 2}], 'x"\n  "y': {"é": 1}}
+    assert foreign.inner_members_of(text, "outer", "size", "file") == expected
+    for outer in ("empty", "list", "missing"):
+        assert foreign.inner_members_of(text, outer, "size", "file") == {}
+    with pytest.raises(UsageError, match="file is no whole JSON"):
+        foreign.inner_members_of(text[: text.index('"empty"') - 6], "outer", "size", "file")
+
+
 @pytest.mark.parametrize("text", ['{\n "last": {', '{\n "last": ' + "[" * 100_000, "{", "[" * 100_000])
 def test_an_object_that_is_cut_off_is_no_whole_json(text: str) -> None:
     with pytest.raises(UsageError, match="file is no whole JSON"):

@@ -106,6 +106,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._respond()
 
+    def do_PUT(self) -> None:
+        self._respond()
+
     def _respond(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         if self.headers.get("content-encoding") == "gzip":

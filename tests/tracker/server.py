@@ -16,7 +16,7 @@ BATCH, DELETE = ("post", "/v1/private/traces/batch"), ("post", "/v1/private/trac
 
 
 class Server:
-    """Traces by id, as the contract server takes them: what it finds malformed is refused.
+    """Traces by id and experiments, as the contract server takes them: what it finds malformed is refused.
 
     `fail` it, from a batch on: hang up on everybody, answer 500, never answer, say that there were too many requests,
     take and not keep, keep and not show, deny, or keep and die before it is said.
@@ -24,6 +24,10 @@ class Server:
 
     def __init__(self) -> None:
         self.traces: dict[str, dict[str, Any]] = {}
+        self.experiments: dict[str, dict[str, Any]] = {}
+        self.links: dict[str, dict[str, Any]] = {}  # items of experiments
+        self.events: dict[str, dict[str, Any]] = {}  # items of datasets
+        self.changes = 0  # of experiments
         self.batches = 0
         self.most = 10_000  # traces of a page that it gives
         self.headers: list[dict[str, str]] = []
@@ -50,6 +54,10 @@ class Server:
                 outer.headers.append(dict(self.headers))
                 if not self.hangs_up():
                     super().do_POST()
+
+            def do_PUT(self) -> None:  # noqa: N802
+                if not self.hangs_up():
+                    super().do_PUT()
 
             def send_response(self, code: int, message: str | None = None) -> None:
                 if code == 0:
@@ -83,6 +91,8 @@ class Server:
             return self._page(shy=failing == "shy")
         if (method, route) == DELETE:
             return self._delete(body, errors)
+        if route.startswith(("/v1/private/experiments", "/v1/private/datasets")):
+            return self._experiments(method, route.removeprefix("/v1/private/"), body, errors)
         if (method, route) != BATCH:
             return 404, {"message": "no route"}
         if failing == "busy":
@@ -108,6 +118,48 @@ class Server:
         ]
         return 200, {"content": content, "page": page, "size": len(content), "total": len(traces)}
 
+    def _experiments(self, method: str, route: str, body: Any, errors: list[str]) -> tuple[int, Any]:
+        """One dataset for each name, which is its id's last part."""
+        if errors:
+            self.complaints += errors
+            return 400, {"errors": errors}
+        self.changes += (method, route) not in (("get", "experiments"), ("post", "datasets/retrieve"))
+        names = list(dict.fromkeys(event["dataset_name"] for event in self.events.values()))
+        match method, route:
+            case "post", "datasets/retrieve":
+                if body["dataset_name"] not in names:
+                    return 404, {"errors": ["no such dataset"]}
+                return 200, {"id": _dataset_id(names, body["dataset_name"]), "name": body["dataset_name"]}
+            case "put", "datasets/items":
+                about = {"dataset_name": body["dataset_name"]}
+                self.events |= {item["id"]: {**item, **about} for item in body["items"]}
+            case "post", "datasets/delete":
+                kept = {name: e for name, e in self.events.items() if e["dataset_name"] != body["dataset_name"]}
+                self.events = kept
+            case "post", "experiments":
+                self.experiments[body["id"]] = body
+                return 201, None
+            case "get", "experiments":
+                wanted = self._query.of["datasetId"][0]
+                shown = [
+                    {
+                        "id": name, "name": each["name"], "dataset_name": each["dataset_name"],
+                        "trace_count": len({v["trace_id"] for v in self.links.values() if v["experiment_id"] == name}),
+                    }
+                    for name, each in self.experiments.items()
+                    if _dataset_id(names, each["dataset_name"]) == wanted
+                ]  # fmt: skip
+                return 200, {"content": shown, "page": 1, "size": len(shown), "total": len(shown)}
+            case "post", "experiments/items":
+                self.links |= {item["id"]: item for item in body["experiment_items"]}
+            case "post", "experiments/delete":
+                for name in body["ids"]:
+                    del self.experiments[name]
+                self.links = {k: v for k, v in self.links.items() if v["experiment_id"] in self.experiments}
+            case _:
+                return 404, {"message": "no route"}
+        return 204, None
+
     def _delete(self, body: Any, errors: list[str]) -> tuple[int, Any]:
         if errors:
             self.complaints += errors
@@ -123,6 +175,10 @@ class Server:
     def unknown_fields(self) -> set[str]:
         """Fields that the description does not know."""
         return self._server.contract.unknown
+
+
+def _dataset_id(names: list[str], name: str) -> str:
+    return str(UUID(int=7 << 76 | 2 << 62 | names.index(name))) if name in names else ""
 
 
 def _of_now(identifier: UUID) -> bool:

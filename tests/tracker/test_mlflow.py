@@ -81,10 +81,6 @@ def test_arms_are_nested_under_one_parent_that_says_what_was_asked(logged: Run) 
     read = Read(logged)
     assert read.count == 3
     assert {record.info.status for record in read.of.values()} == {"FINISHED"}
-    assert {arm: record.info.run_name for arm, record in read.of.items() if arm != "*"} == {
-        "skg": "skg",
-        "never": "never",
-    }
     for arm in logged.arms:
         assert read.of[arm].data.tags["mlflow.parentRunId"] == read.parent.info.run_id
     question, _, *lines = read.parent.data.tags["mlflow.note.content"].splitlines()
@@ -96,7 +92,9 @@ def test_arms_are_nested_under_one_parent_that_says_what_was_asked(logged: Run) 
     assert "skg_bench.verdict" not in read.of["never"].data.tags
     assert read.parent.data.metrics["difference/skg"] == gap["mean"]
     assert read.parent.data.metrics["difference_low/skg"] == gap["low_new"]
-    assert read.parent.info.run_name == f"first-{logged.manifest['identity'][:8]}"
+    title = f"skg {gap['verdict']} {size.replace(' utility', '')}"
+    titles = {arm: record.info.run_name for arm, record in read.of.items()}
+    assert titles == {"*": title, "skg": title, "never": "never"}
 
 
 def test_curves_are_whole_and_an_arm_has_at_most_forty_metrics(logged: Run) -> None:

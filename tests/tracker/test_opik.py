@@ -1,6 +1,7 @@
 """What Opik is sent is what its contract takes; what it shows is what counts; and all of it gets there once."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from uuid import UUID
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.analysis import summary
 from skg_bench.app import run_trackers
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.tracker import events, opik
 from skg_bench.tracker.opik import Opik
+from skg_bench.tracker.opik_experiments import identifier
 from tests.tracker.server import Failure, Server, lines
 
 
@@ -32,7 +35,10 @@ def expected(run: Run) -> set[int]:
 @given(st.integers(0, 1 << 47), st.integers(0, 2_000_000), st.integers(0, (1 << 62) - 1))
 @settings(max_examples=200, deadline=None)
 def test_an_id_is_of_version_7_keeps_the_order_of_the_file_and_ends_in_the_key(ms: int, number: int, key: int) -> None:
-    first, other = UUID(opik.identifier(ms, number, key)), UUID(opik.identifier(ms, number + 1, 0))
+    first, other = (
+        UUID(identifier(ms, number, key)),
+        UUID(identifier(ms, number + 1, 0)),
+    )
     assert first.version == 7
     assert first.variant == "specified in RFC 4122"
     assert first < other
@@ -49,10 +55,56 @@ def test_all_events_pass_the_contract_and_are_read_back(run: Run, server: Server
     assert len(server.traces) == len(expected(run)) > 1000
     project = f"first-{run.manifest['identity'][:8]}"
     count = f"{len(server.traces):,}"
-    assert line == f"opik: {count} traces in project {project} at {server.url} ({count} of them new)"
+    assert line == f"opik: {count} traces in project {project} at {server.url} ({count} of them new), 2 experiments"
     sent = [{key: value for key, value in trace.items() if key not in ("id", "project_name")}
             for trace in server.traces.values()]  # fmt: skip
     assert sent == [event["trace"] for event in lines(run.path / events.EVENTS_FILE)]
+
+
+def test_each_arm_is_an_experiment_named_by_its_verdict_whose_items_lie_beside_those_of_the_others(
+    run: Run, server: Server
+) -> None:
+    assert delivered(server, run, users=2)[1]
+    assert (server.complaints, server.unknown_fields()) == ([], set())
+    figures = summary.read_summary(run)
+    gap = figures.differences["skg"]["utility"]
+    by_arm = {each["metadata"]["arm"]: each for each in server.experiments.values()}
+    assert by_arm["never"]["name"] == "never: the reference"
+    assert re.fullmatch(rf"skg: {gap.verdict}: [+-]0\.\d+ utility \(.* to .*\) against never", by_arm["skg"]["name"])
+    scores = {score["name"]: score["value"] for score in by_arm["skg"]["experiment_scores"]}
+    ends = [scores[f"difference in utility{part}"] for part in ("", ", low", ", high")]
+    assert ends == [gap.mean, gap.low_new, gap.high_new]
+    assert scores["utility"] == figures.arms["skg"]["utility"].mean
+    beside = Counter((link["dataset_item_id"], link["experiment_id"]) for link in server.links.values())
+    assert set(beside.values()) == {1}
+    assert len(beside) == 2 * len(server.events)
+    for link in server.links.values():
+        trace, event = server.traces[link["trace_id"]], server.events[link["dataset_item_id"]]
+        assert trace["input"]["message"] == event["data"]["message"]
+        assert trace["metadata"]["arm"] == server.experiments[link["experiment_id"]]["metadata"]["arm"]
+        assert (trace["metadata"]["user"], trace["metadata"]["turn"]) == (event["data"]["user"], event["data"]["turn"])
+
+
+def test_experiments_that_are_whole_stay_and_others_are_made_anew(run: Run, server: Server) -> None:
+    delivered(server, run, users=1)
+    first, changes = dict(server.experiments), server.changes
+    assert delivered(server, run, users=1)[1]
+    assert (server.experiments, server.changes) == (first, changes)
+    server.links.popitem()  # a delivery that was cut off
+    assert delivered(server, run, users=1)[1]
+    assert len(server.experiments) == len(first) == 2
+    before = len(server.links)
+    assert delivered(server, run, users=2)[1]  # more users
+    assert len(server.experiments) == 2
+    assert len(server.links) == 2 * len(server.events) > before
+
+
+def test_a_run_without_figures_has_no_experiment_yet(run: Run, server: Server) -> None:
+    (run.path / "summary.json").unlink()
+    line, complete = delivered(server, run, users=1)
+    assert complete
+    assert line.endswith("of them new)")
+    assert not server.experiments
 
 
 @pytest.mark.parametrize("most", [10_000, 500])

@@ -13,5 +13,7 @@ ARMS = {
 if __name__ == "__main__":
     words = [f"arms={json.dumps(ARMS)}", "reference=base", "learner=mine", "profile=smoke", "out=run"]
     run = skg_bench.run(words, progress=True)
+    for sentence in skg_bench.explain(run):  # the verdict, and why
+        print(f"* {sentence}")
     print(skg_bench.compare(run))
     print(f"page: {run.path / 'report.html'}")

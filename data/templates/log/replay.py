@@ -11,5 +11,7 @@ if __name__ == "__main__":
     words = ["simulator=recorded", f"simulator.path={log}", f"simulator.columns={COLUMNS}", "out=run"]
     # embedder=minilm (extra `embed`) knows what words mean; hashing counts shared ones
     run = skg_bench.run([*words, "embedder=hashing"], progress=True)
+    for sentence in skg_bench.explain(run):
+        print(f"* {sentence}")
     print(skg_bench.compare(run))
     print(f"page: {run.path / 'report.html'}")

@@ -8,6 +8,13 @@ from skg_bench.analysis.report.job_sentences import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.core.record import left_out
+from skg_bench.runfolder.run import Run
+
+ENGLISH = (
+    "Messages are compared by a model of English (embedder=minilm); for other languages choose another: "
+    "embedder=sentence_transformer embedder.model=NAME."
+)
+_MINILM = "skg_bench.embedder.minilm."
 
 
 def logged_headline(summary: Summary, arm: str) -> Sentence:
@@ -53,6 +60,13 @@ def logged_cautions(summary: Summary) -> list[Sentence]:
             )
         )
     return sentences
+
+
+def language_sentences(run: Run) -> list[Sentence]:
+    """A sentence on a replayed log whose messages were compared by a model of one language."""
+    embedder = run.config.get("embedder") or {}
+    of_log = run.manifest.get("log") and not run.manifest.get("imported")
+    return [Sentence(ENGLISH, "plain")] if of_log and str(embedder.get("_target_")).startswith(_MINILM) else []
 
 
 def _jobs(summary: Summary, arm: str, *, caution: bool) -> list[Sentence]:

@@ -20,6 +20,7 @@ from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.hit_cosines import COSINE_HEADINGS, hit_cosines
 from skg_bench.analysis.report.judged_arms import judged_log
+from skg_bench.analysis.report.logged import language_sentences
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
 from skg_bench.analysis.report.outside_arms import arms_in_words, imported_sentences, outside_sentences
 from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
@@ -80,7 +81,13 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         lines=heads.arm_lines(content, all_looks),
         cautions=[
             (s.tone, marked(s.marked))
-            for s in (*outside_sentences(run, content.reference), *verdict.cautions(content), *imported_sentences(run))
+            for sentences in (
+                outside_sentences(run, content.reference),
+                verdict.cautions(content),
+                imported_sentences(run),
+                language_sentences(run),
+            )
+            for s in sentences
         ],
         learner=arm,
         reference=content.reference,

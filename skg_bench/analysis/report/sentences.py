@@ -6,6 +6,7 @@ from typing import Literal
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.summary.figures import Figure
 
+FEW_USERS = 4  # fewer: an interval says nothing, however wide or narrow it is
 Tone = Literal["good", "bad", "open", "caution", "plain"]
 
 
@@ -36,3 +37,11 @@ def share_of(figure: Figure) -> str:
     """A share, with its interval for new requests."""
     text = number(figure.mean, "share")
     return text if figure.low_new is None else f"{text} ({interval(figure.low_new, figure.high_new, 'share')})"
+
+
+def few_users(users: int) -> str:
+    """Words on a comparison of two or three users; empty: there are more, or one, of whom verdicts speak themselves."""
+    if not 1 < users < FEW_USERS:
+        return ""
+    why = "an interval of so few may have any width, and a verdict is luck"
+    return f"{users} users decide nothing: {why}; take more users"

@@ -8,7 +8,7 @@ from skg_bench.analysis.counts.wording import interval, least, named, number, ri
 from skg_bench.analysis.report import logged
 from skg_bench.analysis.report.domain_sentences import domain_sentences
 from skg_bench.analysis.report.job_sentences import learning_sentences
-from skg_bench.analysis.report.sentences import Sentence, code, share_of
+from skg_bench.analysis.report.sentences import Sentence, code, few_users, share_of
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
@@ -101,6 +101,8 @@ def cautions(summary: Summary) -> list[Sentence]:
     sentences = []
     if summary.incomplete:
         sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
+    if few := few_users(summary.users):
+        sentences.append(Sentence(f"{few}.", "caution"))
     if summary.log is not None:
         return [*sentences, *logged.logged_cautions(summary)]
     gaps = [by_metric["utility"] for by_metric in summary.differences.values() if "utility" in by_metric]
@@ -261,7 +263,8 @@ def _shrunken(gap: DifferenceFigure) -> str:
     if gap.shrunken is None:
         return ""
     shrunken = number(gap.shrunken, "utility", signed=True)
-    return f" A run of this size detects {_detectable(gap)}, so this exaggerates; shrunken: {shrunken}."
+    smaller = f"It is smaller than a run of this size detects ({_detectable(gap)})"
+    return f" {smaller}, so its size is exaggerated. Corrected: {shrunken}."
 
 
 def _detectable(gap: DifferenceFigure) -> str:

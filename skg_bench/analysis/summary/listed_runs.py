@@ -12,9 +12,9 @@ from pathlib import Path
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.summary.document import SUMMARY_VERSION
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import members_of, text_of
+from skg_bench.core.foreign import inner_members_of, members_of
 from skg_bench.core.text import printable
-from skg_bench.runfolder.manifest import accepted, manifest_of, users_left
+from skg_bench.runfolder.manifest import accepted_text, manifest_of, users_left
 
 _NO_FIGURES = "no figures of this version: skg-bench report"
 
@@ -71,24 +71,21 @@ def _listed(folder: Path) -> ListedRun:
     if unfinished:
         return known
     try:
-        if not accepted(folder, "summary.json", manifest.get("files", {})):
+        text = accepted_text(folder, "summary.json", manifest.get("files", {}))
+        if text is None:
             return replace(known, state="its figures were changed: skg-bench report")
-        text = text_of(folder / "summary.json")
-        return _with_verdict(known, members_of(text, ("version", "learner", "differences"), folder))
+        gaps = inner_members_of(text, "differences", "utility", folder)
+        return _with_verdict(known, members_of(text, ("version", "learner"), folder), gaps)
     except (UsageError, OSError):
         return replace(known, state=_NO_FIGURES)
 
 
-def _with_verdict(known: ListedRun, summary: Mapping[str, object]) -> ListedRun:
-    """A line with the verdict of the run's figures, as they stand in its file."""
+def _with_verdict(known: ListedRun, summary: Mapping[str, object], differences: Mapping[str, object]) -> ListedRun:
+    """A line with the verdict of the run's figures, as they stand in its file: differences in utility by arm."""
     if summary.get("version") != SUMMARY_VERSION:
         return replace(known, state=_NO_FIGURES)
-    learner, differences = str(summary.get("learner")), summary.get("differences")
-    gaps = {
-        str(arm): figures["utility"]
-        for arm, figures in (differences.items() if isinstance(differences, dict) else ())
-        if isinstance(figures, dict) and isinstance(figures.get("utility"), dict)
-    }
+    learner = str(summary.get("learner"))
+    gaps = {arm: figures for arm, figures in differences.items() if isinstance(figures, dict)}
     verdicts = {arm: str(gap.get("verdict")) for arm, gap in gaps.items()}
     gap = gaps.get(learner, {})
     mean, low, high = (_figure(gap.get(part)) for part in ("mean", "low_new", "high_new"))

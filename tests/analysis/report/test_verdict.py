@@ -10,7 +10,7 @@ import yaml
 from skg_bench.analysis import summary
 from skg_bench.analysis.counts.measure import Verdict
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.analysis.report.sentences import Sentence
+from skg_bench.analysis.report.sentences import Sentence, few_users
 from skg_bench.analysis.report.verdict import (
     PROFILES,
     WEEKS,
@@ -142,7 +142,8 @@ def test_a_verdict_below_the_detectable_size_says_what_is_left_of_it(figures: Su
     values: dict[str, Any] = {"verdict": "worse", "mean": -0.008, **SIZES}
     told = _title if place == "differences" else _effect
     whole, less = (told(figures, **values, shrunken=shrunken).text for shrunken in (None, -0.0054))
-    words_of_it = " A run of this size detects +0.010 or -0.020, so this exaggerates; shrunken: -0.005."
+    smaller = "It is smaller than a run of this size detects (+0.010 or -0.020)"
+    words_of_it = f" {smaller}, so its size is exaggerated. Corrected: -0.005."
     assert less.endswith(words_of_it)
     assert words_of_it not in whole
 
@@ -192,6 +193,13 @@ def test_a_corpus_that_was_used_up_and_an_unfinished_run_are_cautions(figures: S
         "The run is unfinished: these are the figures of what is there.",
         "Claims about curves and utility are not testable here: 7.0% of requests repeat (limit 5%).",
     ]
+
+
+@pytest.mark.parametrize(("users", "few"), [(1, False), (2, True), (3, True), (4, False)])
+def test_users_who_decide_nothing_are_said_to(figures: Summary, users: int, *, few: bool) -> None:
+    cautions = [s.text for s in words(replace(figures, users=users)) if s.tone == "caution"]
+    assert cautions == [f"{few_users(users)}."] * few
+    assert few_users(users).startswith(f"{users} users decide nothing: ") == few
 
 
 def test_one_user_makes_no_claim(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -1,0 +1,23 @@
+"""Verdicts of a run in words, where a tracker shows them first."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def verdicts_in_words(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Arm -> its utility against that of the reference, in words."""
+    words = {}
+    for arm, figures in summary["differences"].items():
+        match figures.get("utility"):
+            case {"mean": float(mean), "low_new": float(low), "high_new": float(high), "verdict": verdict}:
+                size = f"{mean:+.3f} utility ({low:+.3f} to {high:+.3f})"
+                words[arm] = f"{verdict}: {size} against {summary['reference']}"
+    return words
+
+
+def arm_title(summary: Mapping[str, Any], arm: str) -> str:
+    """An arm and its verdict, as short as the column of a table."""
+    match summary["differences"].get(arm, {}).get("utility"):
+        case {"mean": float(mean), "low_new": float(low), "high_new": float(high), "verdict": verdict}:
+            return f"{arm} {verdict} {mean:+.3f} ({low:+.3f} to {high:+.3f})"
+    return arm
