@@ -62,10 +62,8 @@ def skill_table(run: Run, content: Summary, css: str) -> SkillTable | None:
     headings = ("Lift", "Served", "Right" if content.answers else "Content", "Age in turns")
     levels = [level / 100 for level in _SPREAD]
     spread = Series(arm, css, lifts.quantiles(*levels), *(2 * ([None] * len(levels),)))
-    chart = Chart(
-        "f-lifts", "How lifts are spread", f"Lift of the {len(served):,} served ones, lowest first; at 50 is the median.", "utility",
-        "percent", list(_SPREAD), [spread],
-    )  # fmt: skip
+    about = f"Lift of the {len(served):,} served ones, lowest first; at 50 is the median."
+    chart = Chart("f-lifts", "How lifts are spread", about, "utility", "percent", list(_SPREAD), [spread])
     return SkillTable(_says(lifts, arm, str(never), len(rows), content.telling.noun), headings, rows, chart)
 
 

@@ -90,7 +90,8 @@ def advised(once: Callable[..., Path]) -> Run:
         alike = [f"simulator.{key}=0" for key in ("liking", "liking_here", "fits", "habit", "annoyance")]
         return skg_bench.run([
             "simulator=guardian", f"simulator.strategies={kinds}", *alike, f"simulator.generic={generic:.12f}",
-            "simulator.blocked=3", "simulator.wanted_share=0.6", "embedder=guardian_minilm", "serving=prompted", "reranker=identity", "signs=pause",
+            "simulator.blocked=3", "simulator.wanted_share=0.6",
+            "embedder=guardian_minilm", "serving=prompted", "reranker=identity", "signs=pause",
             "router=described", "policy=uniform", "curator=none", "contrasts=[]", "reference=never",
             f"arms={{never: [policy=never], seeded: ['seeds={seeds}']}}",
             "users=60", "weeks=10", "seed=4", "workers=1", f"out={folder}",
