@@ -14,7 +14,7 @@ from skg_bench.analysis.lift.first_order import Lifts
 from skg_bench.analysis.statistics.inference import PairedT, holm, paired_t, tost
 from skg_bench.analysis.statistics.intervals import ALPHA
 
-SeedVerdict = Literal["helps", "hurts", "equivalent to nothing", "inconclusive"]
+SeedVerdict = Literal["helps", "hurts", "equivalent to nothing", "inconclusive", "never served"]
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,23 @@ def seed_lifts(lifts: Lifts, margin: float) -> Sequence[SeedLift]:
     tests = [paired_t(each) for each in values]
     differs, same = holm([test.p for test in tests]), holm([tost(each, margin) for each in values])
     tail = ALPHA / 2 / len(ids)
+    served = [int(lifts.served[at].sum()) for at in rows]
     made = [
         SeedLift(
-            lifts.name[at[0]], int(lifts.served[at].sum()), int(lifts.right[at].sum()), test, test.limit(tail),
-            test.limit(1 - tail), _verdict(test, p, equal),
+            lifts.name[at[0]], many, int(lifts.right[at].sum()), test, test.limit(tail), test.limit(1 - tail),
+            _verdict(test, p, equal) if many else "never served",
         )
-        for at, test, p, equal in zip(rows, tests, differs, same, strict=True)
+        for at, many, test, p, equal in zip(rows, served, tests, differs, same, strict=True)
     ]  # fmt: skip
     return sorted(made, key=lambda seed: seed.a_turn.mean)
 
 
 def _verdict(test: PairedT, differs: float, same: float) -> SeedVerdict:
-    """Verdict by the p-values of "it is 0" and of "it is the margin or more away from 0"."""
+    """Verdict by the p-values of "it is 0" and of "it is the margin or more away from 0"; users who are all alike give
+    none.
+    """
+    if test.se == 0:
+        return "inconclusive"
     if same < ALPHA:
         return "equivalent to nothing"
     if differs < ALPHA:

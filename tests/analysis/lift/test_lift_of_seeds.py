@@ -25,8 +25,13 @@ from tests.simulator.tasks.test_tasks import played
 
 SERVED = "serving=prompted, policy.threshold=0.3, curator=none, reranker=identity, signals.preference=0"
 NAMES = ("harmful", "sham", "good")
-USERS, ASKS = 10, 4
+USERS = 10
 MADE = {"harmful": "values-check", "sham": "budget-goal", "good": "total-cost"}  # kinds of advice
+
+
+def asks(user: int, place: int) -> int:
+    """Times that a user asks for a task: users differ."""
+    return 3 + (user + place) % 3
 
 
 def folder_of(root: Path, says: Mapping[str, tuple[str, str]]) -> Path:
@@ -54,9 +59,9 @@ def tasks(once: Callable[..., Path]) -> Run:
         "good": (f"The answer is here for {task['good']}", f"4 to the task: {task['good']}"),
     }
     rows = [
-        {"user": f"u{user}", "time": f"2026-01-{5 + 3 * ask + place:02d}T09:00:00", "message": message[name],
+        {"user": f"u{user}", "time": f"2026-01-{5 + ask:02d}T{9 + place:02d}:00:00", "message": message[name],
          "reference": right[name], "kind": name}
-        for user in range(USERS) for ask in range(ASKS) for place, name in enumerate(NAMES)
+        for user in range(USERS) for place, name in enumerate(NAMES) for ask in range(asks(user, place))
     ]  # fmt: skip
 
     def make(folder: Path) -> Run:
@@ -123,6 +128,13 @@ def test_what_differs_from_user_to_user_is_inconclusive(tasks: Run) -> None:
     assert {seed.verdict for seed in seed_lifts(replace(lifts, lift=lifts.lift * signs), 1e-9)} == {"inconclusive"}
 
 
+def test_users_who_are_all_alike_and_skills_that_nobody_was_served_give_no_verdict(tasks: Run) -> None:
+    lifts = first_order(tasks, "seeded", "never")
+    alike = replace(lifts, lift=np.ones_like(lifts.lift), turns=np.full_like(lifts.turns, 5))
+    assert {seed.verdict for seed in seed_lifts(alike, 0.005)} == {"inconclusive"}
+    assert {seed.verdict for seed in seed_lifts(replace(lifts, served=0 * lifts.served), 0.005)} == {"never served"}
+
+
 def test_books_that_began_empty_have_no_such_table(tasks: Run) -> None:
     lifts = first_order(tasks, "seeded", "never")
     assert seed_lifts(replace(lifts, born=lifts.born + 2), 0.005) == ()
@@ -131,10 +143,10 @@ def test_books_that_began_empty_have_no_such_table(tasks: Run) -> None:
 def test_words_of_descriptions_and_of_bodies_are_counted_apart(tasks: Run, advised: Run) -> None:
     words = prompt_words(tasks, "seeded")
     assert words is not None
-    turns = USERS * ASKS * len(NAMES)
-    assert words.turns == turns
-    assert words.read == USERS * ASKS * (8 + 5 + 8)  # the body of the skill that was served
-    assert words.listed == USERS * ASKS * (9 + 6 + 9)  # and its description: others are compared, not read
+    times = [sum(asks(user, place) for user in range(USERS)) for place in range(len(NAMES))]
+    assert words.turns == sum(times)
+    assert words.read == np.dot(times, (8, 5, 8))  # the body of the skill that was served
+    assert words.listed == np.dot(times, (9, 6, 9))  # and its description: others are compared, not read
     assert prompt_words(tasks, "never") is None
     listed = prompt_words(advised, "seeded")
     assert listed is not None
