@@ -23,7 +23,7 @@ from skg_bench.app.trust import FromFile
 from skg_bench.asking.asking import placed
 from skg_bench.assistant.pipeline.components import HasComponents, components, with_components
 from skg_bench.assistant.python import Python
-from skg_bench.assistant.python.forgetting import ForgettingEach
+from skg_bench.assistant.python.forgotten_answers import ForgettingEach
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch

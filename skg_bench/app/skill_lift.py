@@ -15,7 +15,7 @@ from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.lift.corrected import PlayedSkills, agreement, corrected, look
 from skg_bench.analysis.lift.disclosure import prompt_words
 from skg_bench.analysis.lift.first_order import Lifts, first_order, removal
-from skg_bench.analysis.lift.seeds import seed_lifts
+from skg_bench.analysis.lift.seed_lifts import seed_lifts
 from skg_bench.analysis.report.outside_arms import arms_in_words
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app import table_blocks

@@ -15,7 +15,7 @@ import skg_bench
 from skg_bench.analysis.comparison.contrasts import MARGINS
 from skg_bench.analysis.lift.disclosure import prompt_words
 from skg_bench.analysis.lift.first_order import first_order
-from skg_bench.analysis.lift.seeds import seed_lifts
+from skg_bench.analysis.lift.seed_lifts import seed_lifts
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.library.strategies import packaged, strategies
 from skg_bench.skillbook.skill_files import SKILL_FILE, skill_text
