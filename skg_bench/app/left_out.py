@@ -5,7 +5,7 @@ side, whichever users they are of: a row has the same bits in any cohort. Nothin
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,9 @@ from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.trust import FromFile
 from skg_bench.asking.asking import placed
-from skg_bench.assistant.pipeline.components import components, with_components
+from skg_bench.assistant.pipeline.components import HasComponents, components, with_components
+from skg_bench.assistant.python import Python
+from skg_bench.assistant.python.forgotten_answers import ForgettingEach
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
@@ -94,13 +96,28 @@ def _plan(run: Run, name: str, *, trust: bool) -> Plan:
         if made.digest != run.manifest["data"][seam]:
             raise UsageError(f"{run.path} was made from other data ({seam}) than are here now; run it again")
     config, arm = run.config, spec.arm(name, origin)
+    if reason := _unplayed(arm):
+        raise UsageError(f"arm {name!r}: {reason}; or leave out --exact")
     judge = AgreementJudge(**config["comparison"])
     seed, salt = int(config["seed"]), scenario.seed >> 64
     return Plan(seed, int(config["users"]), int(config["weeks"]), world, embedder, (arm,), judge, salt)
 
 
+def _unplayed(arm: Arm) -> str | None:
+    """Reason why its users cannot be played again without what they learned, None: they can."""
+    match arm.assistant:
+        case Python() as assistant:
+            return assistant.unforgotten()
+        case HasComponents():
+            return None
+        case assistant:
+            return f"{type(assistant).__name__} cannot be made to forget one answer; take a class with forget"
+
+
 def _without(arm: Arm, skills: I32, run: Run) -> Arm:
-    """The arm whose rows each leave out one of these skills."""
+    """The arm whose rows each leave out one of these skills; of a Python class, answers of these turns."""
+    if isinstance(arm.assistant, Python):
+        return placed(replace(arm, assistant=ForgettingEach(arm.assistant, tuple(skills.tolist()))), run.path)
     curator = WithoutEach(components(arm).curator, tuple(skills.tolist()))
     return placed(with_components(arm, curator=curator), run.path)
 
@@ -153,6 +170,9 @@ class LossWriter:
         costs = {name: values[name] for name in ("cost_usd", "learning_cost_usd", "latency_ms")}
         utility = 1.0 - self.run.prices.loss(pa.table({"answer_correct": right, "offer": offer, **costs}))
         gap = self.run.utility[self.run.start[rows.place[:n]] + t] - utility
+        match rows.arm.assistant:
+            case ForgettingEach(name=name):
+                _check_forgotten(name, rows, t, values["source_turn"])
         if wrong := np.flatnonzero((gap != 0) & (t <= rows.born[:n])).tolist():
             raise UsageError(
                 "this version of code and data no longer gives what the run logged (user "
@@ -168,3 +188,13 @@ class LossWriter:
 
     def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None:
         """Discarded."""
+
+
+def _check_forgotten(name: str, rows: RowsWithout, turn: int, source: I32) -> None:
+    """Raises UsageError for an answer that was to be forgotten and comes back at a turn, from turns `source` `[n]`."""
+    again = np.flatnonzero((source == rows.born[: len(source)]) & (turn > source)).tolist()
+    if again:
+        raise UsageError(
+            f"{name}.forget dropped nothing: user {rows.users[again[0]]} was given the answer of "
+            f"turn {source[again[0]]} again, at turn {turn}; drop all that is kept of words with the reference"
+        )

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from skg_bench.analysis.comparison.contrasts import MARGINS
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.lift.corrected import PlayedSkills, agreement, corrected, look
+from skg_bench.analysis.lift.disclosure import prompt_words
 from skg_bench.analysis.lift.first_order import Lifts, first_order, removal
+from skg_bench.analysis.lift.seed_lifts import seed_lifts
+from skg_bench.analysis.report.outside_arms import arms_in_words
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app import table_blocks
 from skg_bench.app.progress import Report, console, progress_bars
@@ -25,6 +29,7 @@ from skg_bench.runfolder.measured_run import measured_run, shared_by
 from skg_bench.runfolder.run import Run, made_here
 
 _HEADINGS = ("skill", "user", "id", "served", "right", "lift", "a serving", "since turn")
+_SEED_HEADINGS = ("skill of all users", "served", "right", "lift a turn", "interval", "")
 _SHOWN = 10
 Play = Callable[[Run, str, Lifts, I64, Report], F64]  # app/left_out.py: exact lifts of some skills of an arm
 
@@ -76,6 +81,11 @@ def skill_worths(folder: Path, arm: str | None, exact: str | None, play: Play) -
             f"{folder}: users of {', '.join(shared_by(run))} share a memory, and skills are counted by user; make a "
             "run without these arms"
         )
+    if run.domain.in_words and learner in arms_in_words(run):
+        raise UsageError(
+            f"{folder}: in this world answers are words without a reference, so nobody knows which of them {learner} "
+            "gave again; name an arm with a skillbook (--arm), or run it in simulator=assistant"
+        )
     if exact is not None and not run.domain.answers:
         raise UsageError(
             f"{folder}: its skills keep no answers; what they say changes who hears it, and users are not played again "
@@ -111,6 +121,13 @@ def show_worths(worths: SkillWorths, out: Path | None) -> None:
         headings = _HEADINGS if worths.played is None else (*_HEADINGS, "exact")
         rows = [_cells(lifts, worths.exact, i)[: len(headings)] for i in shown]
         table_blocks.show_table(screen, headings, rows)
+    if seeds := _seed_rows(lifts):
+        screen.print(
+            "with what all users began: 95 % intervals over users, for all of these skills at once; nothing is "
+            f"{MARGINS['utility']:g} a turn either way",
+            soft_wrap=True,
+        )
+        table_blocks.show_table(screen, _SEED_HEADINGS, seeds)
     if out is not None:
         text = StringIO()
         table = csv.writer(text, lineterminator="\n")
@@ -137,7 +154,7 @@ def _sentences(worths: SkillWorths) -> Iterator[str]:
     what = " (offers)" if worths.run.domain.answers else ""
     served = lifts.served.sum(axis=1) > 0
     yield (
-        f"{arm}: {len(lifts.skill):,} skills of {len(lifts.users):,} users; {int((~served).sum()):,} were never "
+        f"{arm}: {len(lifts.skill):,} {lifts.noun} of {len(lifts.users):,} users; {int((~served).sum()):,} were never "
         f"served, {int((lifts.total < 0).sum()):,} hurt, {int((lifts.total > 0).sum()):,} helped"
     )
     yield (
@@ -156,6 +173,12 @@ def _sentences(worths: SkillWorths) -> Iterator[str]:
             f"{_signed(gone.by_lift)} a turn from then on"
         )
         yield f"  as many by ratings: {_signed(gone.by_ratings)}; by a coin: {_signed(gone.by_coin)}"
+    if (words := prompt_words(worths.run, arm)) is not None:
+        listed, read, whole = (f"{count / words.turns:,.1f}" for count in (words.listed, words.read, words.whole))
+        yield (
+            f"words of skills in prompts, a turn: {listed} of descriptions, {read} of bodies; {whole} of bodies if all "
+            "that could be chosen stood there"
+        )
 
 
 def _exact_sentences(lifts: Lifts, known: F64, choice: PlayedSkills) -> Iterator[str]:
@@ -194,6 +217,19 @@ def _cells(lifts: Lifts, known: F64, i: int) -> list[str]:
         f"{lift:+.2f}", f"{lift / served:+.2f}", str(lifts.born[i]), "-" if np.isnan(known[i]) else f"{known[i]:+.2f}",
     ]  # fmt: skip
     return [printable(cell) for cell in cells]
+
+
+def _seed_rows(lifts: Lifts) -> list[list[str]]:
+    """Cells of the worst and the best of the skills that all users began with."""
+    seeds = seed_lifts(lifts, MARGINS["utility"])
+    shown = seeds if len(seeds) <= 2 * _SHOWN else (*seeds[:_SHOWN], *seeds[-_SHOWN:])
+    return [
+        [
+            printable(seed.name), str(seed.served), str(seed.right), number(seed.a_turn.mean, "utility", signed=True),
+            interval(seed.low, seed.high, "utility", signed=True), seed.verdict,
+        ]
+        for seed in shown
+    ]  # fmt: skip
 
 
 def _row(lifts: Lifts, known: F64, i: int) -> tuple[object, ...]:

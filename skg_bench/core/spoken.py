@@ -17,7 +17,12 @@ _BAR = " | "  # between the kind of a task and its reference
 
 def answer_words(request: str, key: int) -> str:
     """Words of the model's answer to `request`; `key` is that of the event at which it is given (`Message.event`)."""
-    return f"Answer to {request!r} [answer {key:016x}]"
+    return f"Answer to {request!r} {answer_reference(key)}"
+
+
+def answer_reference(key: int) -> str:
+    """Reference to the answer that was given at the event with this key."""
+    return f"{_OPENS}{key:016x}]"
 
 
 def references(words: str) -> Sequence[int]:

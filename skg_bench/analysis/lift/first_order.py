@@ -28,6 +28,7 @@ _UNNAMED = "unnamed"  # name of skills that nobody named
 class Lifts:
     """All skills of an arm, S of them, by user and id; amounts of utility, summed over turns."""
 
+    noun: str  # what they are, in the plural
     users: I32  # [n] ids of all users
     turns: I64  # [n, 2] turns of each, in the first and the second half of the weeks
     user: I32  # [S] row of the user
@@ -94,7 +95,7 @@ def first_order(run: Run, arm: str, never: str) -> Lifts:
 
     Raises UsageError for arms that did not meet the same events, and where nobody knows what was right.
     """
-    prices, more = Utility.of(run.config), run.turns(arm, ["skill", "time", "answer_correct"])
+    prices, more = Utility.of(run.config), run.turns(arm, ["skill", "time", "answer_correct", "source_turn"])
     if more["answer_correct"].null_count:
         raise UsageError(
             f"{run.path}: nobody knows which answers of arm {arm!r} were right, so the worth of its skills is not "
@@ -106,8 +107,9 @@ def first_order(run: Run, arm: str, never: str) -> Lifts:
     gain: F64 = column(mine, "utility") - column(alone, "utility")
     users, row = np.unique(column(more, "user"), return_inverse=True)
     late = ((seconds(more, "time") - EPOCH) // WEEK >= (int(run.manifest["weeks"]) + 1) // 2).astype(np.int64)
-    added = _added(run, arm)
-    skill = column(more, "skill")
+    added, skill, noun = _added(run, arm), column(more, "skill"), "skills"
+    if not len(added) and (column(more, "source_turn") >= 0).any():
+        added, skill, noun = _given_again(run, arm), column(more, "source_turn"), "answers that came back"
     places = _places(added, users, row, skill)
     n, kept = len(added), places >= 0
 
@@ -118,6 +120,7 @@ def first_order(run: Run, arm: str, never: str) -> Lifts:
 
     right = more["answer_correct"].to_numpy()
     return Lifts(
+        noun=noun,
         users=users.astype(np.int32),
         turns=np.bincount(row * 2 + late, minlength=2 * len(users)).reshape(-1, 2),
         user=np.searchsorted(users, column(added, "user")).astype(np.int32),
@@ -130,7 +133,9 @@ def first_order(run: Run, arm: str, never: str) -> Lifts:
         squares=np.bincount(places[kept], gain[kept] ** 2, n).astype(np.float64),
         decisive=_decisive(places[kept], gain[kept], column(more, "turn")[kept], n),
         rest=float(gain[~kept].sum()),
-        ratings=_ratings(run, arm, added, users),
+        ratings=_ratings(run, arm, column(more, "user"), places, n)
+        if run.domain.answers
+        else _counted(run, arm, added, users),
     )
 
 
@@ -139,6 +144,15 @@ def _added(run: Run, arm: str) -> pa.Table:
     updates = run.updates(arm, ["user", "turn", "op", "skill", "name", "message"])
     added = updates.filter(pa.compute.equal(updates["op"].cast(pa.string()), "ADD"))
     return added.sort_by([("user", "ascending"), ("skill", "ascending")])
+
+
+def _given_again(run: Run, arm: str) -> pa.Table:
+    """A row for each answer that an assistant without a skillbook gave again, by user and turn, as `_added` has it."""
+    turns = run.turns(arm, ["source_turn", "message"])
+    user, source = column(turns, "user"), column(turns, "source_turn")
+    at = np.unique((np.searchsorted(user, user) + source)[source >= 0])
+    turn, message = column(turns, "turn")[at], turns["message"].take(pa.array(at))
+    return pa.table({"user": user[at], "turn": turn, "skill": turn, "name": pa.nulls(len(at)), "message": message})
 
 
 def _names(added: pa.Table) -> list[str]:
@@ -170,25 +184,22 @@ def _decisive(place: I64, gain: F64, turn: I32, n: int) -> I64:
     return decisive
 
 
-def _ratings(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
-    """Ratings `[S, 2]` of what skills answered, known by the middle of the weeks: ok, and all. Where skills keep no
-    answers, users rate none: counters have what was made of what they did.
+def _ratings(run: Run, arm: str, user: I32, places: I64, n: int) -> I64:
+    """Ratings `[n, 2]` of what n skills answered, known by the middle of the weeks: ok, and all. `user` and `places`
+    are those of all turns, as the log has them.
     """
-    if not run.domain.answers:
-        return _counted(run, arm, added, users)
-    feedback = run.feedback(arm, ["user", "skill", "kind", "value", "known_at"])
+    feedback = run.feedback(arm, ["user", "turn", "kind", "value", "known_at"])
     rated = feedback.filter(pa.compute.equal(feedback["kind"].cast(pa.string()), "rating"))
     middle = (int(run.manifest["weeks"]) + 1) // 2
-    early = ((seconds(rated, "known_at") - EPOCH) // WEEK < middle) & (column(rated, "skill") >= 0)
-    rated = rated.filter(pa.array(early))
-    places = _places(added, users, np.searchsorted(users, column(rated, "user")), column(rated, "skill"))
-    ok = pa.compute.equal(rated["value"].cast(pa.string()), "ok").to_numpy()
-    n = len(added)
-    return np.stack([np.bincount(places, ok, n), np.bincount(places, minlength=n)], axis=1).astype(np.int64)
+    rated = rated.filter(pa.array((seconds(rated, "known_at") - EPOCH) // WEEK < middle))
+    about = places[np.searchsorted(user, column(rated, "user")) + column(rated, "turn")]
+    ok = pa.compute.equal(rated["value"].cast(pa.string()), "ok").to_numpy()[about >= 0]
+    about = about[about >= 0]
+    return np.stack([np.bincount(about, ok, n), np.bincount(about, minlength=n)], axis=1).astype(np.int64)
 
 
 def _counted(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
-    """Counters `[S, 2]` of skills in the middle of the weeks: ok, and all."""
+    """Counters `[S, 2]` of skills in the middle of the weeks, where users rate no answers: ok, and all."""
     updates = run.updates(arm, ["user", "skill", "op", "rating", "time"])
     early = (seconds(updates, "time") - EPOCH) // WEEK < (int(run.manifest["weeks"]) + 1) // 2
     tagged = (

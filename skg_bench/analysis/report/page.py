@@ -28,7 +28,7 @@ from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
 from skg_bench.analysis.report.roster import RosterRow, rosters
 from skg_bench.analysis.report.sentences import code
-from skg_bench.analysis.report.skill_rows import SKILL_HEADINGS, skill_table
+from skg_bench.analysis.report.skill_rows import skill_table
 from skg_bench.analysis.report.timeline import as_json
 from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
 from skg_bench.analysis.report.waterfall import LOSS_WORDS, panels
@@ -67,6 +67,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     offered_charts = offered.charts if offered else ()
     people = {other: [] for other in run.arms} if imported else rosters(run, arm, content.reference, users)
     cap = CAP if users is None else ASKED_CAP
+    skills = skill_table(run, content, next(look.classes for look in all_looks if look.arm == arm))
+    lifts = skills.chart if skills else None
     page = Page(
         css=page_asset("page.css"),
         arms_css=Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
@@ -105,8 +107,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         effects=tables.effects(content, all_looks),
         cosines=hit_cosines(run),
         cosine_headings=COSINE_HEADINGS,
-        skills=skill_table(run, content),
-        skill_headings=SKILL_HEADINGS,
+        skills=skills,
+        lifts=_svg(skills.chart, main_arms) if skills else None,
         proof=proven,
         claimed=offered,
         claimed_figures=[(c, _svg(c, main_arms)) for c in offered_charts],
@@ -133,7 +135,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         people_of_others={other: rows for other, rows in people.items() if other != arm},
         asked=users is not None,
         packed=_safe(
-            page_charts.packed([c for c in (*small, effect, price, offers, over_turns, *offered_charts) if c])
+            page_charts.packed([c for c in (*small, lifts, effect, price, offers, over_turns, *offered_charts) if c])
         ),
         settings=_safe(_settings(run, compositions, content)),
         timelines=_timelines(run, arm, people[arm], cap),

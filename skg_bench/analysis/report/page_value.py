@@ -83,7 +83,7 @@ class Page:
     cosines: Sequence[HitCosines]  # of arms that answer in words
     cosine_headings: Sequence[str]
     skills: SkillTable | None  # the learner's, worst first
-    skill_headings: Sequence[str]
+    lifts: Markup | None  # how they are spread
     proof: Proof
     claimed: Claimed | None
     claimed_figures: Sequence[DrawnChart]

@@ -7,7 +7,7 @@ import numpy as np
 
 from skg_bench.analysis.lift.first_order import LEAST_SERVINGS, Lifts, first_order
 from skg_bench.analysis.report.addresses import turn_link
-from skg_bench.analysis.report.outside_arms import arms_in_words
+from skg_bench.analysis.report.chart import Chart, Series
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.typeset import DASH, typeset_interval, typeset_value
 from skg_bench.analysis.summary import Summary
@@ -15,7 +15,7 @@ from skg_bench.runfolder.measured_run import shared_by
 from skg_bench.runfolder.run import Run
 
 _ROWS = 20
-SKILL_HEADINGS = ("Served", "Right", "Lift", "Age in turns")
+_SPREAD = range(10, 91, 5)  # percent of the served skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +37,18 @@ class SkillTable:
     """The worst skills of an arm, and how many there are of each kind."""
 
     says: Sequence[str]  # sentences, names of arms between backticks
+    headings: Sequence[str]
     rows: Sequence[SkillRow]
+    chart: Chart  # how lifts are spread
 
 
-def skill_table(run: Run, content: Summary) -> SkillTable | None:
-    """Worst skills of the learner that were served. None: a skill is not shown to be worth something, as no arm answers
-    by the model alone, or it is not known what was right, or skills are not the user's own answers.
+def skill_table(run: Run, content: Summary, css: str) -> SkillTable | None:
+    """Worst skills of the learner that were served; `css`: class of its lines. None: a skill is not shown to be worth
+    something, as no arm answers by the model alone, or it is not known what was right, or skills are of somebody else.
     """
     arm, never = content.learner, content.never
     given = run.manifest["compositions"].get(arm, {}).get("book", "own") != "own"
-    if never in (None, arm) or not content.answers or content.log is not None or content.incomplete:
-        return None
-    if given or shared_by(run) or arm in arms_in_words(run):
+    if never in (None, arm) or content.incomplete or given or shared_by(run):
         return None
     if any(run.turns(each, ["answer_correct"])["answer_correct"].null_count for each in (arm, str(never))):
         return None
@@ -59,15 +59,19 @@ def skill_table(run: Run, content: Summary) -> SkillTable | None:
         return None
     low, high = lifts.intervals()
     rows = [_skill_row(lifts, i, (float(low[i]), float(high[i]))) for i in served[:_ROWS].tolist()]
-    return SkillTable(_says(lifts, arm, str(never), len(rows), content.telling.noun), rows)
+    headings = ("Lift", "Served", "Right" if content.answers else "Content", "Age in turns")
+    levels = [level / 100 for level in _SPREAD]
+    spread = Series(arm, css, lifts.quantiles(*levels), *(2 * ([None] * len(levels),)))
+    about = f"Lift of the {len(served):,} served ones, lowest first; at 50 is the median."
+    chart = Chart("f-lifts", "How lifts are spread", about, "utility", "percent", list(_SPREAD), [spread])
+    return SkillTable(_says(lifts, arm, str(never), len(rows), content.telling.noun), headings, rows, chart)
 
 
 def _says(lifts: Lifts, arm: str, never: str, shown: int, noun: str) -> Sequence[str]:
     served = int((lifts.served.sum(axis=1) > 0).sum())
     hurt, helped = int((lifts.total < 0).sum()), int((lifts.total > 0).sum())
-    counts = (
-        f"{code(arm)} has {len(lifts.skill):,} skills. {served:,} were served: {hurt:,} hurt and {helped:,} helped."
-    )
+    many = f"{code(arm)} has {len(lifts.skill):,} {lifts.noun}."
+    counts = f"{many} {served:,} were served: {hurt:,} hurt and {helped:,} helped."
     low, middle, high = (typeset_value(q, "utility", signed=True) for q in lifts.quantiles(0.1, 0.5, 0.9))
     spread = (
         f"A tenth of the served ones has a lift of at most {low}, half of at most {middle}, a tenth of {high} or more."
@@ -93,5 +97,5 @@ def _skill_row(lifts: Lifts, i: int, ends: tuple[float, float]) -> SkillRow:
         right=f"{int(lifts.right[i]):,}",
         lift=typeset_value(float(lifts.total[i]), "utility", signed=True),
         interval=typeset_interval(ends[0], ends[1], "utility", signed=True) if known else DASH,
-        age=f"{turns - int(lifts.born[i]):,}",
+        age=f"{turns - max(int(lifts.born[i]), 0):,}",
     )

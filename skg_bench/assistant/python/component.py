@@ -78,6 +78,14 @@ class Python:
         """The objects, which were told the feedback."""
         return self._outside.learn(seen, feedback, state)
 
+    def unforgotten(self) -> str | None:
+        """Reason why its objects cannot be made to forget one answer, None: they can."""
+        return self._outside.unforgotten()
+
+    def forget(self, row: int, turn: int, reference: str, state: Objects) -> None:
+        """The object of a row forgets the answer that it was given at a turn."""
+        self._outside.forget(row, turn, reference, state)
+
     def shared(self, state: Objects) -> Objects:
         """The state of one more user, who has the same object."""
         return self._outside.shared(state)

@@ -8,6 +8,7 @@ All that an author writes is a class:
             if message not in self.memory: self.memory[message] = model(message)
             return self.memory[message]
         # optional: feedback(self, user, about, kind, value)   save(self) -> bytes   load(self, user, data)
+        #           forget(self, user, reference)
 
 * **Objects.** One is made for each user and arm, by calling the class with `assistant.parameters`. What an object
   remembers it keeps in itself: a run in which memory lies anywhere else is refused. With `assistant.shares` (a number,
@@ -32,6 +33,9 @@ All that an author writes is a class:
   `rating` and `ok`, `partial` or `miss`.
 * `save` and `load` are the memory as bytes: `load` is called on a new object. A run that was killed goes on from there;
   without them, the users that were at work begin anew. No object is ever pickled.
+* `forget` drops one answer: whatever the object keeps of the words that hold `reference`, the text
+  `[answer 0123456789abcdef]`. `skg-bench skills RUN --exact` calls it at the end of the turn of that answer, where a
+  user is played again without it. An object that gives the answer again all the same is refused.
 * Once frozen, an object answers from a copy that is thrown away: from `save` and `load`, else from `copy.deepcopy`.
   `freeze` is refused where neither works. `feedback` is not called.
 * Whatever an object raises ends the run with its name, arm, user and turn, and the same command goes on from there.

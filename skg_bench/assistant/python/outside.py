@@ -23,6 +23,7 @@ from skg_bench.core.types import FREE
 from skg_bench.core.world import FALLBACK
 
 Call = Callable[[], Any]
+_METHODS = ("answer", "feedback", "save", "load", "forget")
 
 
 class OutsideFault(Exception):  # noqa: N818  its words say what is wrong
@@ -49,6 +50,7 @@ class Methods:
     waits: bool  # `answer` is async
     hears: bool  # it has `feedback`
     saves: bool  # it has `save` and `load`
+    forgets: bool  # it has `forget`
 
     @staticmethod
     def of(made: Any, name: str) -> "Methods":
@@ -56,16 +58,16 @@ class Methods:
 
         Raises UsageError for one without `answer`, and with one of `save` and `load` alone.
         """
-        has = {method: callable(getattr(made, method, None)) for method in ("answer", "feedback", "save", "load")}
+        has = {method: callable(getattr(made, method, None)) for method in _METHODS}
         if not has["answer"]:
             raise UsageError(f"{name} has no method answer; valid is answer(self, user, time, message, model) -> str")
         if has["save"] != has["load"]:
             present, other = ("save", "load") if has["save"] else ("load", "save")
             raise UsageError(f"{name} has {present} and no {other}; write both, or none")
-        for method in ("feedback", "save", "load"):
+        for method in _METHODS[1:]:
             if has[method] and iscoroutinefunction(getattr(made, method)):
                 raise UsageError(f"{name}.{method} is async; only answer may be")
-        return Methods(iscoroutinefunction(made.answer), has["feedback"], has["save"])
+        return Methods(iscoroutinefunction(made.answer), has["feedback"], has["save"], has["forget"])
 
 
 @dataclass(slots=True)
@@ -131,6 +133,23 @@ class Outside:
         return state
 
     # ------------------------------------------------------------------------------------------------- memory
+
+    def unforgotten(self) -> str | None:
+        """Reason why its objects cannot be made to forget one answer, None: they can."""
+        if self._placebo:
+            return f"{self._source.name} is scrambled: what it gives again is another answer than it chose"
+        if not self._methods.forgets:
+            return (
+                f"{self._source.name} has no method forget; write forget(self, user, reference), which drops the "
+                "answer that holds the reference"
+            )
+        return None
+
+    def forget(self, row: int, turn: int, reference: str, state: Objects) -> None:
+        """The object of a row forgets the answer that it was given at a turn, and is told no more about it."""
+        forget = state.made[row].forget
+        self._called(row, "forget", lambda: forget(state.who[row], reference))
+        state.said[row].pop(turn, None)
 
     def shared(self, state: Objects) -> Objects:
         """The state of one more user, who has the object of another user's state `[1]`."""

@@ -31,6 +31,7 @@ def known() -> tuple[Lifts, F64]:
     n = len(row)
     zeros = np.zeros(n, np.int64)
     lifts = Lifts(
+        noun="skills",
         users=users, turns=np.ones((len(users), 2), np.int64), user=row.astype(np.int32), skill=skill.astype(np.int32),
         born=zeros, name=[""] * n, served=np.stack([served.astype(np.int64), zeros], axis=1), right=zeros,
         lift=np.stack([first, np.zeros(n)], axis=1), squares=np.zeros(n), decisive=zeros, rest=0.0,

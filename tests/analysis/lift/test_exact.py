@@ -1,6 +1,7 @@
 """Exact lift: what runs without the skill show, to the last bit; and what cannot be played again."""
 
 import csv
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,20 @@ def test_skills_give_the_same_bits_in_any_company(base: Run) -> None:
     assert np.array_equal(np.concatenate([exact(base, lifts, part) for part in (chosen[:4], chosen[4:])]), whole)
     assert np.array_equal(exact(base, lifts, chosen[::-1]), whole[::-1])
     assert len(exact(base, lifts, chosen[:0])) == 0
+
+
+def test_memory_is_flat_in_the_number_of_skills(base: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are played in parts as large as a cohort."""
+    lifts = first_order(base, "everything", "never")
+    monkeypatch.setattr(Run, "manifest", {**base.manifest, "config": {**base.config, "cohort": 8}})
+    run, peaks = Run(base.path), []
+    exact(run, lifts, np.arange(8))  # what is loaded once
+    for many in (8, 48):
+        tracemalloc.start()
+        exact(run, lifts, np.arange(len(lifts.skill))[:: len(lifts.skill) // many][:many])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 def test_a_skill_that_was_never_served_is_worth_nothing_nearly_always(base: Run) -> None:

@@ -12,7 +12,7 @@ def made(early: list[float], late: list[float], ok: list[int], user: list[int]) 
     """Skills with these lifts in both halves, of two users with 10 turns in each half."""
     n = len(early)
     return Lifts(
-        users=np.arange(2, dtype=np.int32), turns=np.full((2, 2), 10), user=np.array(user, np.int32),
+        noun="skills", users=np.arange(2, dtype=np.int32), turns=np.full((2, 2), 10), user=np.array(user, np.int32),
         skill=np.arange(n, dtype=np.int32), born=np.arange(n), name=["x"] * n, served=np.ones((n, 2), np.int64),
         right=np.zeros(n, np.int64), lift=np.array([early, late]).T, rest=0.0,
         squares=np.ones(n), decisive=np.zeros(n, np.int64),

@@ -55,7 +55,9 @@ def test_the_page_has_the_four_curves_of_its_world_and_nothing_of_answers(path: 
     outline = Outline(text)
     assert (outline.open, outline.fetched) == ([], [])
     assert "img" not in outline.tags
-    assert re.findall(r'<figure id="f-(\w+)"', text) == ["utility", "listened", "regret", "skills", "sensitivity"]
+    figures = ["utility", "listened", "regret", "skills", "lifts", "sensitivity"]
+    assert re.findall(r'<figure id="f-(\w+)"', text) == figures
+    assert '<th scope="col">Lift</th><th scope="col">Served</th><th scope="col">Content</th>' in text
     shown = text[: text.index('<script type="application/json" id="figures-data">')]
     shown = re.sub(r"<pre\b.*?</pre>", "", shown, flags=re.DOTALL)  # the manifest
     for words in ("Was the corpus used up", "could be answered", "Wrong per hit", "wrong per hit", "from memory",

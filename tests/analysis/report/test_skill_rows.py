@@ -15,7 +15,7 @@ from tests.analysis.synthetic import World, make_run
 
 
 def shown(run: Run) -> SkillTable:
-    table = skill_table(run, summary.read_summary(run))
+    table = skill_table(run, summary.read_summary(run), "a0")
     assert table is not None
     return table
 
@@ -39,6 +39,17 @@ def test_rows_are_the_worst_served_skills_and_have_the_figures_of_the_first_orde
     assert spread is not None
     quantiles = np.quantile(lifts.total[served], [0.1, 0.5, 0.9])
     assert [number(text) for text in spread.groups()] == pytest.approx(quantiles, abs=1e-3)
+
+
+def test_the_chart_has_the_quantiles_of_the_served_skills(run: Run, page_path: Path) -> None:
+    lifts, chart = first_order(run, "skg", "never"), shown(run).chart
+    (line,) = chart.series
+    assert line.name == "skg"
+    served = lifts.total[lifts.served.sum(axis=1) > 0]
+    assert line.mean == pytest.approx(np.quantile(served, np.array(chart.positions) / 100))
+    assert list(line.mean) == sorted(value for value in line.mean if value is not None)
+    page = page_path.read_text("utf-8")
+    assert page.index('<div id="skills"') < page.index('<figure id="f-lifts"') < page.index('data-name="skills"')
 
 
 def test_a_name_leads_to_the_turn_that_weighs_most(run: Run) -> None:
@@ -67,11 +78,10 @@ def test_the_page_has_the_table_and_hostile_names_are_text(run: Run, page_path: 
 
 def test_there_is_no_table_where_no_arm_answers_alone_and_where_nothing_was_served(run: Run, tmp_path: Path) -> None:
     content = summary.read_summary(run)
-    assert skill_table(run, replace(content, never=None)) is None
-    assert skill_table(run, replace(content, learner="never")) is None
-    assert skill_table(run, replace(content, incomplete=True)) is None
-    assert skill_table(run, replace(content, answers=False)) is None
+    assert skill_table(run, replace(content, never=None), "a0") is None
+    assert skill_table(run, replace(content, learner="never"), "a0") is None
+    assert skill_table(run, replace(content, incomplete=True), "a0") is None
     idle = make_run(tmp_path / "run", users=3, weeks=1, arms={"idle": World(hit=0.0), "never": World(hit=0.0)})
     summary.write_summary(idle)
-    assert skill_table(idle, summary.read_summary(idle)) is None
+    assert skill_table(idle, summary.read_summary(idle), "a0") is None
     assert 'id="skills"' not in report.write_page(idle).read_text("utf-8")

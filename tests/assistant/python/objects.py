@@ -300,3 +300,33 @@ class Leaky(Together):
 
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
         return super().answer("", time, message, model)
+
+
+class Dropping(ExactCache):
+    """Forgets what it is told to forget."""
+
+    def forget(self, user: str, reference: str) -> None:
+        self.memory = {message: words for message, words in self.memory.items() if reference not in words}
+
+
+class Pretending(ExactCache):
+    """Says that it forgets, and does not."""
+
+    def forget(self, user: str, reference: str) -> None:
+        pass
+
+
+class Skipping(ExactCache):
+    """Never keeps the answer to its message number `skip`, as if it had been told to forget it."""
+
+    def __init__(self, skip: int) -> None:
+        super().__init__()
+        self.skip, self.turns = skip, 0
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        new = message not in self.memory
+        words = super().answer(user, time, message, model)
+        if new and self.turns == self.skip:
+            del self.memory[message]
+        self.turns += 1
+        return words
