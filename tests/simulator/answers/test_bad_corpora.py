@@ -43,6 +43,13 @@ def test_a_small_corpus_is_read_as_written(tmp_path: Path) -> None:
     assert corpus.one_offs.tolist() == [6]
 
 
+def test_an_intent_that_is_asked_more_often_weighs_more_at_every_hour(tmp_path: Path) -> None:
+    plain, often = (load_corpus(write(tmp_path / str(n), TEA | {"asked": n}, WEATHER)) for n in (1, 3))
+    assert plain.hour_weight.tolist() == load_corpus(write(tmp_path / "none", TEA, WEATHER)).hour_weight.tolist()
+    assert often.hour_weight[0].tolist() == [3.0] * 7 + [12.0] * 2 + [3.0] * 15
+    assert often.hour_weight[1].tolist() == plain.hour_weight[1].tolist()
+
+
 def test_the_digest_sees_every_change(tmp_path: Path) -> None:
     digests = {load_corpus(write(tmp_path, TEA, WEATHER)).digest}
     for i, (field, value) in enumerate(
@@ -73,6 +80,8 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "stale", "ttl_hours": 0}, "ttl_hours=0, must be a number above 0"),
     ({"kind": "stale", "ttl_hours": "soon"}, "ttl_hours='soon'"),
     ({"kind": "stale", "ttl_hours": float("inf")}, "ttl_hours is inf, and a finite number is needed"),
+    ({"asked": 0}, "asked=0, must be a number above 0, at most 1,000,000; 1 is as often as others"),
+    ({"asked": "often"}, "asked='often', must be a number above 0"),
     ({"weekdays": "monday"}, "weekdays='monday', valid are any, workdays, weekend"),
     ({"weekdays": ["any"]}, "valid are any, workdays, weekend"),
     ({"hours": {"7": 2}}, "hours: 7: 2; valid is FROM-TO"),
