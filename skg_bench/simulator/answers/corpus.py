@@ -118,9 +118,13 @@ def _load(path: str) -> Corpus:
     files = sorted((folder / "intents").glob("*.yaml"))
     if not files:
         raise UsageError(f"{folder} is no corpus: it needs intents/*.yaml, and one_offs.txt (see data/corpus)")
-    rows: list[dict[str, Any]] = []
+    rows, places = list[dict[str, Any]](), dict[str, str]()
     for file in files:
-        rows += _read(file)
+        for position, row in enumerate(_read(file), 1):
+            place = f"{file}: intent {position}"
+            if (first := places.setdefault(row["intent"], place)) != place:
+                raise UsageError(f"{place}: {row['intent']!r} is the name of {first}, too; give one of them another")
+            rows.append(row)
     file = folder / "one_offs.txt"
     one_offs = [line.strip() for line in text_of(file).splitlines() if line.strip()] if file.is_file() else []
     try:
@@ -210,10 +214,7 @@ def fill(wording: str, slot: str, value: str) -> str:
 
 
 def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
-    names = [row["intent"] for row in rows]
-    if len(set(names)) < len(names):
-        raise UsageError(f"intents defined twice: {sorted({n for n in names if names.count(n) > 1})}")
-    index = {name: i for i, name in enumerate(names)}
+    index = {row["intent"]: i for i, row in enumerate(rows)}
     requests: list[Request] = []
     hour_weight = np.ones((len(rows), 24))
     follows = np.zeros((len(rows), len(rows)), np.bool_)
@@ -278,9 +279,16 @@ def assembled(
     n_typed = len(messages)
     messages += one_offs
     if len(set(messages)) < len(messages):
-        seen: set[str] = set()
-        twice = [m for m in messages if m in seen or seen.add(m)]  # type: ignore[func-returns-value]
-        raise UsageError(f"{len(twice)} messages occur twice, first {twice[0]!r}; every message must be unique")
+        owners: dict[str, list[str]] = {}
+        for name, text in [(r.name, text) for r in requests for text in r.wordings] + [
+            ("one-offs", t) for t in one_offs
+        ]:
+            owners.setdefault(text, []).append(name)
+        twice = [text for text, listed in owners.items() if len(listed) > 1]
+        raise UsageError(
+            f"{len(twice)} messages occur twice, first {twice[0]!r}, of {' and of '.join(owners[twice[0]])}; every "
+            "message must be unique"
+        )
     types, names = tuple(request.name for request in requests), tuple(intent.name for intent in intents)
     digest = blake2b(digest_size=16)
     for part in (*messages, *types, *names, *described):

@@ -101,8 +101,14 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"slot": ["a"]}, "`slot` takes one name"),
     ({"slot": {"a": [1]}}, "quote numbers"),
     ({"slot": {"cup": ["mug"]}}, "wording 'how long does tea steep' lacks the slot .cup."),
-    ({"wordings": ["tea", "tea"]}, "1 messages occur twice, first 'tea'; every message must be unique"),
-    ({"wordings": ["a penny with a missing date"]}, "messages occur twice, first 'a penny"),
+    (
+        {"wordings": ["tea", "tea"]},
+        "1 messages occur twice, first 'tea', of brew_tea and of brew_tea; every message must be",
+    ),
+    (
+        {"wordings": ["a penny with a missing date"]},
+        "occur twice, first 'a penny with a missing date', of brew_tea and of one-offs",
+    ),
 ]
 
 
@@ -134,7 +140,7 @@ FILES: list[tuple[Callable[[Path], object], str]] = [
     (lambda f: (f / "intents" / "b.yaml").write_text("intents: [brew]"), "'brew': each intent is a mapping"),
     (
         lambda f: (f / "intents" / "b.yaml").write_text(yaml.safe_dump({"intents": [TEA]})),
-        "defined twice: .'brew_tea'.",
+        r"b\.yaml: intent 1: 'brew_tea' is the name of .*all\.yaml: intent 1, too; give one of them another",
     ),
 ]
 
