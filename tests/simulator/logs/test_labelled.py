@@ -51,7 +51,7 @@ def test_corpora_by_name_stand_beside_a_file(tmp_path: Path) -> None:
     assert whole.source == "test.csv and builtin and more"
     assert whole.digest != alone.digest
     again = labelled(banking77(tmp_path, [*FEW, FEW[0]]), beside=["more"]).load()
-    assert again.left_out == {"a text that an earlier row has": {"rows": 1, "first": [4]}}
+    assert again.left_out == {"a text that an earlier row has": {"rows": 1, "first": [5]}}
     with pytest.raises(
         UsageError, match=r"test.csv and builtin both have the intent 'exchange_rate' .*builtin-exchange_"
     ):
