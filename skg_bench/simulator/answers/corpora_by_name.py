@@ -1,7 +1,7 @@
 """Corpora by name, and several of them as one.
 
     simulator.corpus=builtin                              the built-in one, as without a name
-    simulator.corpus=[builtin,more]                       40 further intents of ours
+    simulator.corpus=[builtin,more]                       180 further intents of ours
     simulator.corpus=[builtin,clinc150-exchange_rate]     both, the second without that intent
     simulator.corpus=[builtin,/my/corpus]                 a folder of one's own, in the format of data/corpus
 

@@ -1,9 +1,10 @@
 """A corpus of assistant requests: intents with wordings and slot values, and one-off messages.
 
-Format: `intents/*.yaml` (intent, kind, effect, ttl_hours, hours, weekdays, follows, slot, answer, wordings) and
+Format: `intents/*.yaml` (intent, kind, effect, ttl_hours, asked, hours, weekdays, follows, slot, answer, wordings) and
 `one_offs.txt` (one message a line; none are needed with `simulator.one_off_share=0`). Without an `effect` what goes
-stale is looked up, and all else is an answer. The built-in corpus lies in `data/corpus`; any folder of the same format
-can take its place, and a `Source` reads another format.
+stale is looked up, and all else is an answer. `asked` is how often an intent is asked, relative to one without it. The
+built-in corpus lies in `data/corpus`; any folder of the same format can take its place, and a `Source` reads another
+format.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,7 @@ MOST_HOURS = 1_000_000  # hours that an answer holds, and weight of an hour
 _CELLS = 2**28  # of a table of wordings by request type, or of intents by intents
 _WEEKDAYS = {"any": (1.0, 1.0), "workdays": (1.0, 0.15), "weekend": (0.15, 1.0)}  # weight on workdays, at weekends
 _REQUIRED = ("intent", "kind", "hours", "weekdays", "follows", "answer", "wordings")
-_KNOWN = {*_REQUIRED, "effect", "ttl_hours", "slot"}
+_KNOWN = {*_REQUIRED, "effect", "ttl_hours", "asked", "slot"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Corpus:
     kind: I32  # [I] STABLE, SLOT or STALE
     effect: I32  # [I] ANSWER, LOOK_UP or ACT
     ttl: I64  # [I] seconds that an answer holds: that of an act 0, as its text does nothing; else the largest int64
-    hour_weight: F64  # [I, 24] relative rate by local hour
+    hour_weight: F64  # [I, 24] relative rate by local hour, times how often it is asked
     day_weight: F64  # [I, 2] relative rate on workdays, at weekends
     follows: Bool  # [I, I] follows[a, b]: intent a is often asked right after b
     one_offs: I32  # [M] text ids of messages that nobody asks twice: the last M
@@ -117,9 +118,13 @@ def _load(path: str) -> Corpus:
     files = sorted((folder / "intents").glob("*.yaml"))
     if not files:
         raise UsageError(f"{folder} is no corpus: it needs intents/*.yaml, and one_offs.txt (see data/corpus)")
-    rows: list[dict[str, Any]] = []
+    rows, places = list[dict[str, Any]](), dict[str, str]()
     for file in files:
-        rows += _read(file)
+        for position, row in enumerate(_read(file), 1):
+            place = f"{file}: intent {position}"
+            if (first := places.setdefault(row["intent"], place)) != place:
+                raise UsageError(f"{place}: {row['intent']!r} is the name of {first}, too; give one of them another")
+            rows.append(row)
     file = folder / "one_offs.txt"
     one_offs = [line.strip() for line in text_of(file).splitlines() if line.strip()] if file.is_file() else []
     try:
@@ -157,6 +162,8 @@ def _check(row: Any, place: str) -> None:
         fail("`ttl_hours` belongs to kind stale, and to no other")
     if row["kind"] == "stale" and not _above_zero(row["ttl_hours"]):
         fail(f"ttl_hours={row['ttl_hours']!r}, must be a number above 0, at most {MOST_HOURS:,}")
+    if not _above_zero(row.get("asked", 1)):
+        fail(f"asked={row['asked']!r}, must be a number above 0, at most {MOST_HOURS:,}; 1 is as often as others")
     if row.get("effect", "answer") not in EFFECTS:
         fail(f"effect={row['effect']!r}, valid are {', '.join(EFFECTS)}")
     if row["weekdays"] not in tuple(_WEEKDAYS):
@@ -207,10 +214,7 @@ def fill(wording: str, slot: str, value: str) -> str:
 
 
 def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
-    names = [row["intent"] for row in rows]
-    if len(set(names)) < len(names):
-        raise UsageError(f"intents defined twice: {sorted({n for n in names if names.count(n) > 1})}")
-    index = {name: i for i, name in enumerate(names)}
+    index = {row["intent"]: i for i, row in enumerate(rows)}
     requests: list[Request] = []
     hour_weight = np.ones((len(rows), 24))
     follows = np.zeros((len(rows), len(rows)), np.bool_)
@@ -218,6 +222,7 @@ def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
         for span, weight in row["hours"].items():
             first, last = (int(h) for h in str(span).split("-"))
             hour_weight[i, first:last] = float(weight)
+        hour_weight[i] *= float(row.get("asked", 1))
         for before in row["follows"]:
             if before not in index:
                 raise UsageError(f"{row['intent']}: follows unknown intent {before!r}")
@@ -274,9 +279,16 @@ def assembled(
     n_typed = len(messages)
     messages += one_offs
     if len(set(messages)) < len(messages):
-        seen: set[str] = set()
-        twice = [m for m in messages if m in seen or seen.add(m)]  # type: ignore[func-returns-value]
-        raise UsageError(f"{len(twice)} messages occur twice, first {twice[0]!r}; every message must be unique")
+        owners: dict[str, list[str]] = {}
+        for name, text in [(r.name, text) for r in requests for text in r.wordings] + [
+            ("one-offs", t) for t in one_offs
+        ]:
+            owners.setdefault(text, []).append(name)
+        twice = [text for text, listed in owners.items() if len(listed) > 1]
+        raise UsageError(
+            f"{len(twice)} messages occur twice, first {twice[0]!r}, of {' and of '.join(owners[twice[0]])}; every "
+            "message must be unique"
+        )
     types, names = tuple(request.name for request in requests), tuple(intent.name for intent in intents)
     digest = blake2b(digest_size=16)
     for part in (*messages, *types, *names, *described):

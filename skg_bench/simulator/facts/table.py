@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ WAYS = ("tells", "changes", "implied", "ends")
 TELLS, CHANGES, IMPLIED, ENDS = range(len(WAYS))
 MOST_THINGS = 4096  # facts, and pairs of them
 _SECTIONS = ("known_by", "one_offs", "facts", "pairs")
-_BUILT_IN = (DATA / "facts" / "facts.yaml", DATA / "facts" / "clinc150.yaml")
+_BUILT_IN = tuple(DATA / "facts" / f"{name}.yaml" for name in ("facts", "more", "clinc150"))
 _PAIR = ("name", "needs", "wordings")
 
 
@@ -60,26 +60,40 @@ class FactTable:
 
 
 def fact_table(path: str | None, types: Sequence[str], intents: Sequence[str]) -> FactTable:
-    """The table of a file for these request types, named "intent" or "intent|slot value". None: the built-in file that
-    is about intents of the corpus alone.
+    """The table of a file for these request types, named "intent" or "intent|slot value". None: the built-in files that
+    are about intents of the corpus alone; of what two of them say, the first one's holds.
 
     Raises UsageError, with file and row, for an intent without `known_by`, a fact without values or messages, and
     unknown names.
     """
-    file = Path(path) if path else _built_in(frozenset([*types, *intents]))
-    return _compiled(file, tuple(types), tuple(intents))
+    files = (Path(path),) if path else _built_in(frozenset([*types, *intents]))
+    return _compiled(files, tuple(types), tuple(intents))
 
 
 @lru_cache(maxsize=4)
-def _built_in(names: frozenset[str]) -> Path:
-    """The first built-in file whose intents are all among these names; else the first one, which says what is amiss."""
+def _built_in(names: frozenset[str]) -> tuple[Path, ...]:
+    """Built-in files whose intents are all among these names; else the first one, which says what is amiss."""
     listed = ((file, [name for some in yaml_of(file)["known_by"].values() for name in some]) for file in _BUILT_IN)
-    return next((file for file, rows in listed if names.issuperset(rows)), _BUILT_IN[0])
+    return tuple(file for file, rows in listed if names.issuperset(rows)) or _BUILT_IN[:1]
+
+
+def _one_document(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Built-in documents as one. Rows of a name that an earlier document has are left out."""
+    known_by, facts = dict[str, list[str]](), dict[str, object]()
+    listed = set[str]()
+    for document in documents:
+        for knower, names in document["known_by"].items():
+            known_by.setdefault(knower, []).extend(name for name in names if name not in listed)
+        listed |= {name for names in document["known_by"].values() for name in names}
+        facts = {**document["facts"], **facts}
+    pairs = [pair for document in documents for pair in document["pairs"]]
+    return {"known_by": known_by, "one_offs": documents[0]["one_offs"], "facts": facts, "pairs": pairs}
 
 
 @lru_cache(maxsize=4)
-def _compiled(file: Path, types: tuple[str, ...], intents: tuple[str, ...]) -> FactTable:
-    document = yaml_of(file)
+def _compiled(files: tuple[Path, ...], types: tuple[str, ...], intents: tuple[str, ...]) -> FactTable:
+    file = files[-1]
+    document = yaml_of(file) if len(files) == 1 else _one_document([yaml_of(file) for file in files])
     if not isinstance(document, dict) or set(document) != set(_SECTIONS):
         raise UsageError(f"{file} must have the sections {', '.join(_SECTIONS)}, and no others; see data/facts")
     knower = _knowers(file, document["known_by"], types, intents)

@@ -1,7 +1,7 @@
 """A corpus of one's own, as such corpora are published: messages with the intents that people gave them.
 
 What they do not say is taken to be the plainest: all messages of an intent ask for the same, the answer to which holds
-for ever, at any hour, and no message is a one-off. A table of intents says better.
+for ever, at any hour, and no message is a one-off. A table of intents says better. Corpora by name can stand beside it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
+from skg_bench.simulator.answers.corpora_by_name import CorpusPart, corpus_parts, one_corpus
 from skg_bench.simulator.answers.corpus import ANSWER, STABLE, Corpus, Intent
 from skg_bench.simulator.answers.intent_table import dealt, read_table
 from skg_bench.simulator.logs.labelled_rows import Columns, LabelledRows, opened_rows
@@ -29,9 +30,11 @@ class Labelled:
     one_offs: Sequence[str]
     table: str | None
     values: int
+    beside: Sequence[str]
     reaches: ClassVar[Reaches] = {
         "path": Reach(("reads", "network")),
         "table": Reach(("reads",)),
+        "beside": Reach(("reads",)),
         "subset": NO_REACH,
         "split": NO_REACH,
         "text": NO_REACH,
@@ -44,16 +47,20 @@ class Labelled:
             raise UsageError(f"simulator.corpus.values={self.values} must be at least 1")
 
     def load(self) -> Corpus:
-        """The corpus.
+        """The corpus, and those beside it after it, as one.
 
-        Raises UsageError for what cannot be read, columns that are not there, a table that names other intents, and
-        where no message has an intent.
+        Raises UsageError for what cannot be read, columns that are not there, a table that names other intents, where
+        no message has an intent, and where a corpus beside it has an intent of the same name.
         """
         if self.path is None:
             raise UsageError("simulator.corpus.path=null; name a file, a folder or hf:NAME: simulator.corpus.path=FILE")
         labels = (self.label,) if isinstance(self.label, str) else self.label
         rows = opened_rows(self.path, self.subset, self.split, Columns(self.text, labels))
-        return self._corpus(rows)
+        corpus = self._corpus(rows)
+        if not self.beside:
+            return corpus
+        whole = one_corpus([CorpusPart(rows.title, corpus), *corpus_parts(self.beside)])
+        return replace(whole, left_out={**corpus.left_out, **whole.left_out})
 
     def _corpus(self, rows: LabelledRows) -> Corpus:
         out, wordings, one_offs = LeftOut(), dict[str, list[str]](), list[str]()

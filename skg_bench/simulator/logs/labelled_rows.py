@@ -21,7 +21,7 @@ from skg_bench.simulator.logs.recorded_guess import first_rows
 from skg_bench.simulator.logs.recorded_parquet import parquet_rows
 from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, Cells, LeftOut
 
-MESSAGE_COLUMNS = ("text", "utterance", "sentence", "query", "message")  # usual names of the column of messages
+MESSAGE_COLUMNS = ("text", "utterance", "utt", "sentence", "query", "message")  # usual names of the column of messages
 LABELS = ("label_text", "category", "intent", "label", "labels")  # and of that of intents
 _HWU64 = ("answer", ("scenario", "intent"))  # HWU64's table of all annotations: both make the intent
 _LINES = ("seq.in", "label")

@@ -43,6 +43,13 @@ def test_a_small_corpus_is_read_as_written(tmp_path: Path) -> None:
     assert corpus.one_offs.tolist() == [6]
 
 
+def test_an_intent_that_is_asked_more_often_weighs_more_at_every_hour(tmp_path: Path) -> None:
+    plain, often = (load_corpus(write(tmp_path / str(n), TEA | {"asked": n}, WEATHER)) for n in (1, 3))
+    assert plain.hour_weight.tolist() == load_corpus(write(tmp_path / "none", TEA, WEATHER)).hour_weight.tolist()
+    assert often.hour_weight[0].tolist() == [3.0] * 7 + [12.0] * 2 + [3.0] * 15
+    assert often.hour_weight[1].tolist() == plain.hour_weight[1].tolist()
+
+
 def test_the_digest_sees_every_change(tmp_path: Path) -> None:
     digests = {load_corpus(write(tmp_path, TEA, WEATHER)).digest}
     for i, (field, value) in enumerate(
@@ -73,6 +80,8 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "stale", "ttl_hours": 0}, "ttl_hours=0, must be a number above 0"),
     ({"kind": "stale", "ttl_hours": "soon"}, "ttl_hours='soon'"),
     ({"kind": "stale", "ttl_hours": float("inf")}, "ttl_hours is inf, and a finite number is needed"),
+    ({"asked": 0}, "asked=0, must be a number above 0, at most 1,000,000; 1 is as often as others"),
+    ({"asked": "often"}, "asked='often', must be a number above 0"),
     ({"weekdays": "monday"}, "weekdays='monday', valid are any, workdays, weekend"),
     ({"weekdays": ["any"]}, "valid are any, workdays, weekend"),
     ({"hours": {"7": 2}}, "hours: 7: 2; valid is FROM-TO"),
@@ -92,8 +101,14 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"slot": ["a"]}, "`slot` takes one name"),
     ({"slot": {"a": [1]}}, "quote numbers"),
     ({"slot": {"cup": ["mug"]}}, "wording 'how long does tea steep' lacks the slot .cup."),
-    ({"wordings": ["tea", "tea"]}, "1 messages occur twice, first 'tea'; every message must be unique"),
-    ({"wordings": ["a penny with a missing date"]}, "messages occur twice, first 'a penny"),
+    (
+        {"wordings": ["tea", "tea"]},
+        "1 messages occur twice, first 'tea', of brew_tea and of brew_tea; every message must be",
+    ),
+    (
+        {"wordings": ["a penny with a missing date"]},
+        "occur twice, first 'a penny with a missing date', of brew_tea and of one-offs",
+    ),
 ]
 
 
@@ -125,7 +140,7 @@ FILES: list[tuple[Callable[[Path], object], str]] = [
     (lambda f: (f / "intents" / "b.yaml").write_text("intents: [brew]"), "'brew': each intent is a mapping"),
     (
         lambda f: (f / "intents" / "b.yaml").write_text(yaml.safe_dump({"intents": [TEA]})),
-        "defined twice: .'brew_tea'.",
+        r"b\.yaml: intent 1: 'brew_tea' is the name of .*all\.yaml: intent 1, too; give one of them another",
     ),
 ]
 

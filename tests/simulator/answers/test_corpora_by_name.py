@@ -146,7 +146,7 @@ def test_users_say_the_messages_of_all_corpora(two: list[str], tmp_path: Path) -
 
 def test_further_intents_of_ours_come_with_their_vectors_and_differ_from_the_built_in_ones() -> None:
     whole, vectors = corpus_of(["builtin", "more"]), Precomputed(["data:corpus/minilm", "data:more/minilm"])
-    assert len(whole.intents) == 120 + 40
+    assert len(whole.intents) == 120 + 180
     assert whole.left_out == {}
     assert len(vectors.embed(whole.messages)) == len(whole.messages)
     more = corpus_of("more")

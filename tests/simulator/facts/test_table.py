@@ -9,6 +9,8 @@ import yaml
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import DATA
+from skg_bench.simulator.answers.corpora_by_name import corpus_of
+from skg_bench.simulator.facts.table import BY_USER, BY_WORLD, fact_table
 from tests.app.test_cli import call
 from tests.simulator.facts.fact_runs import world
 
@@ -81,3 +83,29 @@ def test_all_intents_have_an_owner_and_all_messages_one_meaning() -> None:
     assert len(set(made.messages)) == len(made.messages)
     assert len(set(made.types)) == len(made.types)
     assert len(made.names) == len(made.users.names) + len(made.types) - len(made.users.types)
+
+
+def test_several_corpora_have_the_rows_of_all_their_files() -> None:
+    corpora = corpus_of("builtin"), corpus_of(["builtin", "more"])
+    alone, both = (fact_table(None, corpus.types, corpus.intents) for corpus in corpora)
+    n = len(alone.known_by)
+    assert both.known_by[:n].tolist() == alone.known_by.tolist()
+    assert both.facts[: len(alone.facts)] == alone.facts
+    assert len(both.facts) > len(alone.facts) + 60
+    assert [pair.name for pair in both.pairs][: len(alone.pairs)] == [pair.name for pair in alone.pairs]
+    assert len({pair.name for pair in both.pairs}) == len(alone.pairs) + 6
+    assert both.digest != alone.digest
+
+
+def test_of_what_two_files_say_the_first_holds(published: Callable[[str], Path]) -> None:
+    published("clinc150")
+    corpus = corpus_of(["builtin", "clinc150-exchange_rate-plug_type"])
+    table = fact_table(None, corpus.types, corpus.intents)
+    knowers = dict(zip(corpus.types, table.known_by.tolist(), strict=True))
+    assert {knowers[name] for name in corpus.types if name.startswith("plug_type|")} == {BY_WORLD}
+    assert knowers["user_name"] == BY_USER
+
+
+def test_users_of_the_further_intents_tell_their_facts() -> None:
+    messages = len(world().messages)
+    assert len(world("simulator.users.corpus=[builtin,more]").messages) > messages + 6000

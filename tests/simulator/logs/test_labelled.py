@@ -42,6 +42,30 @@ def test_of_folders_of_lines_and_labels_the_test_split_is_said_unless_another_is
     assert labelled(folder / "valid").load().source == "valid"
 
 
+def test_corpora_by_name_stand_beside_a_file(tmp_path: Path) -> None:
+    alone = labelled(banking77(tmp_path)).load()
+    whole = labelled(banking77(tmp_path), beside=["builtin-exchange_rate", "more"]).load()
+    assert whole.intents[: len(INTENTS)] == alone.intents
+    assert len(whole.intents) == len(INTENTS) + 119 + 180
+    assert len(whole.one_offs) == 1500
+    assert whole.source == "test.csv and builtin and more"
+    assert whole.digest != alone.digest
+    again = labelled(banking77(tmp_path, [*FEW, FEW[0]]), beside=["more"]).load()
+    assert again.left_out == {"a text that an earlier row has": {"rows": 1, "first": [5]}}
+    with pytest.raises(
+        UsageError, match=r"test.csv and builtin both have the intent 'exchange_rate' .*builtin-exchange_"
+    ):
+        labelled(banking77(tmp_path), beside=["builtin"]).load()
+
+
+def test_massives_columns_are_known(tmp_path: Path) -> None:
+    row = {"id": "0", "locale": "en-US", "partition": "test", "scenario": "card", "intent": "card_lost"}
+    row |= {"utt": "my card?", "annot_utt": "my [thing : card]?"}
+    (tmp_path / "en-US.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    corpus = labelled(tmp_path / "en-US.jsonl").load()
+    assert (corpus.intents, corpus.messages) == (("card_lost",), ("my card?",))
+
+
 def test_any_form_of_a_table_gives_the_same_corpus(tmp_path: Path) -> None:
     rows = [{"utterance": text, "intent": name} for text, name in FEW]
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
