@@ -25,7 +25,7 @@ from skg_bench.core.grid import F64, Bool
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.tasks.checks import holds
 
-COMMAND = "skg-bench experiment locomo --write reports"
+COMMAND = "skg-bench experiment locomo --write reports; with mem0: make peers-assistants"
 ARMS = {
     "never": "no memory",
     "last_20": "the last 20 messages",
@@ -121,14 +121,8 @@ class Evidence:
         return np.array([holds(words, each.answer) for words, each in answers], np.float64)
 
     def judged(self, arm: str) -> F64:
-        """The same by a judge that errs in MISSES and PASSES of cases, and grades equal words alike. Where there are no
-        words, it calls none right.
-        """
-        messages = [each.message for each in self.questions.values()]
-        words, right = self.words(arm), self.answered(arm)
-        chance = np.array([_chance(f"{message}\n{each}") for message, each in zip(messages, words, strict=True)])
-        says = np.where(right > 0, chance >= MISSES, chance < PASSES) & np.array([bool(each) for each in words])
-        return says.astype(np.float64)
+        """The same by a judge that errs."""
+        return grades(list(self.questions.values()), self.words(arm))
 
     @property
     def labelled(self) -> Bool:
@@ -224,6 +218,17 @@ class Evidence:
         lines = [f"never holds evidence of {number(held['never'], 'share')} of questions."] if held["never"] else []
         pairs = (("nearest_3", "nearest_20"), ("dict_3", "dict_20"), ("last_20", "everything"))
         return lines + [f"{more} holds less than {less}." for less, more in pairs if held[more] < held[less]]
+
+
+def grades(questions: Sequence[LocomoQuestion], words: Sequence[str]) -> F64:
+    """Grades 1 or 0 of a judge that errs in MISSES and PASSES of cases, and grades equal words to a question alike. It
+    calls no words not right.
+    """
+    answers = list(zip(questions, words, strict=True))
+    right = np.array([holds(each, question.answer) for question, each in answers])
+    chance = np.array([_chance(f"{question.message}\n{each}") for question, each in answers])
+    says: Bool = np.where(right, chance >= MISSES, chance < PASSES) & np.array([bool(each) for each in words])
+    return says.astype(np.float64)
 
 
 def _chance(text: str) -> float:

@@ -59,7 +59,7 @@ class InWordsLLM:
 
     def _prompt(self, file: PromptFile, ask: WordsAsk) -> Prompt:
         data = _data(ask.about)
-        draw = int(fold(np.uint64(ask.draw), self.sample)) >> 1 if self.sample else ask.draw
+        draw = int(fold(np.array(ask.draw, np.uint64), self.sample)) >> 1 if self.sample else ask.draw
         return file.ask(data, draw, self.answer_tokens, recorded=ask.recorded, redacted=ask.redacted)
 
     def _file(self) -> PromptFile:
