@@ -103,6 +103,9 @@ peers-skills: $(VENV)/.dev ## the reference library of Agent Skills reads the fo
 	runs/peers/skills/bin/python -m pip --disable-pip-version-check install --quiet skills-ref==0.1.1
 	$(BIN)/python -m pytest -q tests/skillbook/test_reference.py
 
+MEM0_TOLD := '+arms.mem0=[assistant=mem0,assistant.parameters.memories=3]'
+MEM0_FINDS = '+arms.mem0_$(1)=[assistant=python,assistant.target=experiments.locomo.stand_ins.Mem0Nearest,"assistant.parameters={most: $(1)}",freeze=null,freeze_at=null]'
+MEM0_LOCOMO := $(call MEM0_FINDS,3) $(call MEM0_FINDS,20)
 # mem0 asks for an older protobuf than constraints.txt has. LiteLLM pins what ours does not, and is asked over HTTP only.
 peers-assistants: $(VENV)/.dev ## LiteLLM, GPTCache and mem0 as assistants: two environments, 1.4 GB; their table into reports/
 	test -x runs/peers/assistants/bin/python || $(BIN)/python -m venv runs/peers/assistants
@@ -120,7 +123,9 @@ peers-assistants: $(VENV)/.dev ## LiteLLM, GPTCache and mem0 as assistants: two 
 	  $$cli run experiment=elsewhere profile=smoke out=runs/peers/one_memory 'arms={never: [policy=never], litellm: [assistant=litellm]}'; \
 	  $$cli run experiment=elsewhere profile=smoke users=40 out=runs/peers/more '+arms.gptcache_80=[assistant=gptcache]' \
 	    '+arms.gptcache_90=[assistant=gptcache,assistant.parameters.threshold=0.9]'; \
-	  $$cli experiment elsewhere runs/peers/systems runs/peers/one_memory runs/peers/more --write reports
+	  $$cli experiment elsewhere runs/peers/systems runs/peers/one_memory runs/peers/more --write reports; \
+	  rm -rf runs/peers/told; $$cli run experiment=told users=60 out=runs/peers/told $(MEM0_TOLD); \
+	  $$cli experiment told runs/peers/told --write reports; $$cli experiment locomo $(MEM0_LOCOMO) --write reports
 
 soak: $(VENV)/.dev ## the long tests: fifty kills with -9, thousands of files with faults, ...
 	$(BIN)/python -m pytest -m soak

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
 from statistics import median
@@ -15,15 +16,16 @@ import typer
 import skg_bench
 from experiments.locomo.corpus import ANSWERABLE, Conversation, LocomoQuestion, conversations, locomo, write_tasks
 from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.labels.word_differences import UserMean, corrected_difference
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.analysis.statistics.intervals import ALPHA, POWER, t_quantile
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Folder
-from skg_bench.core.grid import F64
+from skg_bench.core.grid import F64, Bool
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.tasks.checks import holds
 
-COMMAND = "skg-bench experiment locomo --write reports"
+COMMAND = "skg-bench experiment locomo --write reports; with mem0: make peers-assistants"
 ARMS = {
     "never": "no memory",
     "last_20": "the last 20 messages",
@@ -32,6 +34,8 @@ ARMS = {
     "book_always": "the same, however far the nearest is",
     "nearest_3": "the 3 nearest messages",
     "nearest_20": "the 20 nearest messages",
+    "mem0_3": "mem0 2.2.1, the 3 memories that it finds",
+    "mem0_20": "mem0 2.2.1, the 20 memories that it finds",
     "dict_3": "the 3 messages with the rarest words in common",
     "dict_20": "the 20 messages with the rarest words in common",
 }
@@ -40,6 +44,13 @@ HEAD = (
     "tokens read a question",
 )  # fmt: skip
 SUMMARY_HEAD = ("pairs of memories", "by question", "by conversation", "times as wide, median (range)")
+MEM0 = {"mem0_3": "nearest_3", "mem0_20": "nearest_20"}  # and the rule that it has
+RIVAL, LABELS = "nearest_3", 200  # of a judge's table: whom arms are held against, and questions that are labelled
+MISSES, PASSES = 0.1, 0.2  # shares of right answers that the judge calls wrong, and of others that it calls right
+JUDGE_HEAD = (
+    "arm", f"answer, word for word, beyond {RIVAL}", "by the judge", "by conversation", f"corrected by {LABELS} labels",
+    "by conversation, corrected", "labelled, of questions with other words",
+)  # fmt: skip
 PAIR_HEAD = ("difference", "evidence", "by question", "by conversation", "times as wide", "shown")
 
 
@@ -100,10 +111,42 @@ class Evidence:
         """Does the prompt hold all evidence? 1 or 0 for each question."""
         return np.array(self.column(arm, "answer_correct"), np.float64)
 
-    def answered(self, arm: str) -> float:
-        """Share of questions whose answer stands in the prompt word for word."""
-        answers = zip(self.column(arm, "said"), self.questions.values(), strict=True)
-        return float(np.mean([isinstance(words, str) and holds(words, each.answer) for words, each in answers]))
+    def words(self, arm: str) -> list[str]:
+        """What stands in the prompt."""
+        return [words if isinstance(words, str) else "" for words in self.column(arm, "said")]
+
+    def answered(self, arm: str) -> F64:
+        """Does the answer stand in the prompt word for word? 1 or 0 for each question."""
+        answers = zip(self.words(arm), self.questions.values(), strict=True)
+        return np.array([holds(words, each.answer) for words, each in answers], np.float64)
+
+    def judged(self, arm: str) -> F64:
+        """The same by a judge that errs."""
+        return grades(list(self.questions.values()), self.words(arm))
+
+    @property
+    def labelled(self) -> Bool:
+        """Questions whose answers people label: a random sample of LABELS."""
+        order = np.argsort([_chance(f"label {user} {each.message}") for (user, _), each in self.questions.items()])
+        labelled = np.zeros(len(order), np.bool_)
+        labelled[order[:LABELS]] = True
+        return labelled
+
+    def judge_table(self) -> Table:
+        """Table of the same difference in truth, by a judge that errs, and with its errors taken out by labels."""
+        user = np.array([user for user, _ in self.questions])
+        rows = list[tuple[str, ...]]()
+        for arm in self.arms:
+            if arm == RIVAL:
+                continue
+            truth, says = (of(arm) - of(RIVAL) for of in (self.answered, self.judged))
+            differ = np.array([a != b for a, b in zip(self.words(arm), self.words(RIVAL), strict=True)])
+            alone = corrected_difference(user, says, says, differ, differ)
+            corrected = corrected_difference(user, says, truth, self.labelled, differ)
+            mean = number(self.spread(truth).by_conversation.mean, "share", signed=True)
+            counts = f"{(self.labelled & differ).sum()} of {differ.sum():,}"
+            rows.append((arm, mean, *_cells(alone), *_cells(corrected), counts))
+        return Table(f"A judge that errs, against {RIVAL}", JUDGE_HEAD, rows)
 
     def spread(self, values: F64) -> Spread:
         """Mean of values of the questions."""
@@ -120,7 +163,7 @@ class Evidence:
         """Table of what stands in the prompts."""
         rows = [
             (
-                arm, ARMS[arm], *self.spread(self.held(arm)).cells(), number(self.answered(arm), "share"),
+                arm, ARMS[arm], *self.spread(self.held(arm)).cells(), number(float(self.answered(arm).mean()), "share"),
                 f"{np.mean(self.column(arm, 'tokens_in')):,.0f}",
             )
             for arm in self.arms
@@ -129,8 +172,10 @@ class Evidence:
 
     @cached_property
     def pairs(self) -> Mapping[tuple[str, str], Spread]:
-        """Differences of all pairs of memories, the one with more evidence first."""
-        held = {arm: self.held(arm) for arm in self.arms if arm != "never"}
+        """Differences of all pairs of memories, the one with more evidence first; mem0 is left out, which finds what
+        the nearest messages are.
+        """
+        held = {arm: self.held(arm) for arm in self.arms if arm not in ("never", *MEM0)}
         order = sorted(held, key=lambda arm: -held[arm].mean())
         return {(a, b): self.spread(held[a] - held[b]) for a, b in combinations(order, 2)}
 
@@ -157,12 +202,44 @@ class Evidence:
         ]
         return Table(f"All {len(spreads)} pairs", SUMMARY_HEAD, rows)
 
+    def rules(self) -> list[str]:
+        """Sentences on how often mem0 finds what its rule does, if it is there."""
+        lines = list[str]()
+        for arm, rule in MEM0.items():
+            if arm in self.run.arms:
+                mine, theirs = ([sorted(words.split("\n")) for words in self.words(each)] for each in (arm, rule))
+                same = number(float(np.mean([a == b for a, b in zip(mine, theirs, strict=True)])), "share")
+                lines.append(f"{arm} finds the messages of {rule} at {same} of questions.")
+        return lines
+
     def unexpected(self) -> list[str]:
         """Sentences on what is not as expected: no evidence without a memory, and no less in a longer list."""
         held = {arm: float(self.held(arm).mean()) for arm in self.arms}
         lines = [f"never holds evidence of {number(held['never'], 'share')} of questions."] if held["never"] else []
         pairs = (("nearest_3", "nearest_20"), ("dict_3", "dict_20"), ("last_20", "everything"))
         return lines + [f"{more} holds less than {less}." for less, more in pairs if held[more] < held[less]]
+
+
+def grades(questions: Sequence[LocomoQuestion], words: Sequence[str]) -> F64:
+    """Grades 1 or 0 of a judge that errs in MISSES and PASSES of cases, and grades equal words to a question alike. It
+    calls no words not right.
+    """
+    answers = list(zip(questions, words, strict=True))
+    right = np.array([holds(each, question.answer) for question, each in answers])
+    chance = np.array([_chance(f"{question.message}\n{each}") for question, each in answers])
+    says: Bool = np.where(right, chance >= MISSES, chance < PASSES) & np.array([bool(each) for each in words])
+    return says.astype(np.float64)
+
+
+def _chance(text: str) -> float:
+    """A number in [0, 1) that a text has."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) / 2**64
+
+
+def _cells(mean: UserMean) -> tuple[str, str]:
+    """A difference with its interval."""
+    share = mean.share
+    return number(share.mean, "share", signed=True), interval(share.low, share.high, "share", signed=True)
 
 
 def _ends(test: PairedT) -> tuple[float, float]:
@@ -204,19 +281,20 @@ def analyse(
         place = out or Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         evidence = Evidence(played(made, place, overrides or ()), made)
-        tables = [evidence.table(), evidence.summary(), evidence.pair_table()]
-        wrong = evidence.unexpected()
+        tables = [evidence.table(), evidence.judge_table(), evidence.summary(), evidence.pair_table()]
+        wrong, rules = evidence.unexpected(), evidence.rules()
     left_out = sum(each.unknown for each in made)
     how = (
         "Each conversation is told to one assistant, which then learns nothing more, and is asked its questions. "
         "*Evidence*: the prompt holds all turns that the authors of LoCoMo name for the answer, which needs no judge. "
         f"No model answers here. {left_out} questions name no turn that there is, and are left out; those without an "
         "answer (category 5) are asked and not counted. Intervals of 95 %: Student's t on questions, and on means of "
-        "conversations."
+        "conversations. The judge is a script that errs as often as is set: it calls "
+        f"{number(MISSES, 'share')} of right answers wrong, and {number(PASSES, 'share')} of others right."
     )
-    words = "\n".join(f"* {line}" for line in (wrong or ["All is as expected."]))
-    text = page("Evidence in the prompt, on LoCoMo", COMMAND, how, words, *tables)
-    return Report([*tables, *wrong], text, holds=not wrong)
+    lines = [*(wrong or ["All is as expected."]), *rules]
+    text = page("Evidence in the prompt, on LoCoMo", COMMAND, how, "\n".join(f"* {line}" for line in lines), *tables)
+    return Report([*tables, *rules, *wrong], text, holds=not wrong)
 
 
 EXPERIMENT = Experiment(analyse)

@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.locomo.corpus import QUESTION
 from skg_bench.assistant.python.contract import Model
+from skg_bench.assistant.python.mem0 import Mem0
 
 _WORD = re.compile(r"[a-z0-9']+")
 
@@ -53,4 +54,19 @@ class Words:
         for word in words:
             self._places.setdefault(word, []).append(len(self._kept))
         self._kept.append(message)
+        return "Noted."
+
+
+class Mem0Nearest:
+    """mem0 itself: the `most` memories that it finds stand in the prompt, in its order."""
+
+    def __init__(self, most: int) -> None:
+        self._memory = Mem0(most)
+
+    def answer(self, user: str, time: datetime, message: str, model: Model) -> str:
+        """Words of the model at a question; else nothing is asked."""
+        if message.startswith(QUESTION):
+            near = self._memory.near(user, message.removeprefix(QUESTION), model)
+            return model("\n".join([*(str(each["memory"]) for each in near), message]))
+        self._memory.keep(user, message, model)
         return "Noted."

@@ -11,7 +11,7 @@ from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
 
 RUN = "experiment=told users=60"
-COMMAND = f"skg-bench run {RUN}; skg-bench experiment told RUN --write reports"
+COMMAND = f"skg-bench run {RUN}; skg-bench experiment told RUN --write reports; with mem0: make peers-assistants"
 REFERENCE = "never"
 ARMS = {
     "never": "no memory",
@@ -23,12 +23,14 @@ ARMS = {
     "notes": "notebook of all messages that ask nothing, newest first",
     "nearest_3": "the three nearest messages in the prompt",
     "nearest_3_told": "the same, of messages that ask nothing",
+    "mem0": "mem0 2.2.1, the three nearest messages with their answers in the prompt",
     "leaking": "notebook that four users share",
 }
-SHARES = ("recall", "outdated", "abstention", "leaks")
+SHARES = ("recall", "detour", "outdated", "abstention", "leaks")
 HEAD = (
-    "arm", "memory", "told codes said rightly", "of changed ones outdated", "not told, and said so", "codes of others",
-    "tokens read a message", "USD for 1,000 messages", "utility - never", "new messages",
+    "arm", "memory", "told codes said rightly", "of those under a name", "of changed ones outdated",
+    "not told, and said so", "codes of others", "tokens read a message", "USD for 1,000 messages", "utility - never",
+    "new messages",
 )  # fmt: skip
 
 

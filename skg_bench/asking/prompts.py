@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,28 @@ class PromptFile:
 
 def json_block(data: Mapping[str, Any]) -> str:
     """Data as the JSON block of a prompt. Backticks are escaped, so that no text in it can end the block."""
-    written = json.dumps(data, ensure_ascii=False, indent=1).replace("`", "\\u0060")
+    written = _indented(data, "\n").replace("`", "\\u0060")
     return f"```json\n{written}\n```"
+
+
+def _indented(value: Any, line: str) -> str:
+    """JSON as `json.dumps` writes it with indent=1 and ensure_ascii=False, whose own encoder is slow with an indent.
+    `line` begins a line on the level of the value.
+    """
+    match value:
+        case str():
+            return encode_basestring(value)
+        case dict() if value:
+            pairs = [f"{encode_basestring(key)}: {_indented(each, f'{line} ')}" for key, each in value.items()]
+            return f"{{{line} {f',{line} '.join(pairs)}{line}}}"
+        case list() | tuple() if value:
+            return f"[{line} {f',{line} '.join([_indented(each, f'{line} ') for each in value])}{line}]"
+        case None:
+            return "null"
+        case list() | tuple():
+            return "[]"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 def data_of(prompt: Prompt) -> dict[str, Any]:

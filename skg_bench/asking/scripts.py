@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from skg_bench.asking.asking import Prompt
@@ -130,6 +130,11 @@ def _of_schema_2(operation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _CODE = re.compile(r"(?<![\w-])(?=[a-z0-9-]*[0-9])(?=[a-z0-9-]*[a-z])[a-z0-9]+(?:-[a-z0-9]+)+(?![\w-])")
+_NAMINGS = tuple(
+    re.compile(each.format(owner="(?P<owner>[a-z ]+)", name="(?P<name>[A-Z][a-z]+)"))
+    for each in (r"I call my {owner} {name}\.", r"{name} is what I call my {owner}\.")
+)
+_CALLS = " call my "
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]?")
 _FUNCTION_WORDS = frozenset(
     [
@@ -198,20 +203,29 @@ _FUNCTION_WORDS = frozenset(
 
 def _read(prompt: Prompt) -> str:
     """The first sentence in the prompt that has a code and all words of the question; that it does not know, where
-    there is none. What a user tells is noted. Tasks are solved by what stands there (asking/solving.py).
+    there is none. An owner may stand there by the name that the prompt gives it. What a user tells is noted. Tasks are
+    solved by what stands there (asking/solving.py).
     """
     lines, message = _lines(prompt)
     if (words := solving(lines, message)) is not None:
         return words
     if "?" not in message:
         return "Noted."
-    wanted = _content_words(message)
+    wanted = _wanted(lines, message)
     for line in lines:
         if _CODE.search(line):
             for sentence in _SENTENCE.findall(line):
-                if _CODE.search(sentence) and wanted <= _content_words(sentence):
+                if _CODE.search(sentence) and any(words <= _content_words(sentence) for words in wanted):
                     return f"{sentence.strip().rstrip('.')}."
     return "I do not know."
+
+
+def _wanted(lines: Sequence[str], message: str) -> Sequence[frozenset[str]]:
+    """Words of a question, and the same with a name in the place of an owner, as lines name it."""
+    wanted = _content_words(message)
+    namings = [naming for line in lines if _CALLS in line for pattern in _NAMINGS for naming in pattern.finditer(line)]
+    owners = [(frozenset(_WORDS.findall(each["owner"])), each["name"].lower()) for each in namings]
+    return [wanted, *(wanted - owner | {name} for owner, name in owners if owner <= wanted)]
 
 
 def _echo(prompt: Prompt) -> str:

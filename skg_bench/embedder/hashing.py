@@ -16,11 +16,12 @@ import numpy.typing as npt
 from skg_bench.core.draws import fold, key
 from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I16, U64
+from skg_bench.core.grid import F64, I16, U64
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.text import text_hash
 from skg_bench.embedder.cache import TextProgress
 
+_WORD = re.compile(r"\w+")
 _LETTERS = 3  # of a part of a word
 _BITS = 64
 _TOGETHER = 8192  # texts whose sums are held at once, 24 MiB of 384 dimensions; fewer would hash more parts twice
@@ -52,11 +53,18 @@ class Hashing:
         return vectors
 
     def _embed(self, texts: Sequence[str]) -> I16:
-        parts = [_parts(text) for text in texts]
+        words = [_WORD.findall(text.lower()) or [text] for text in texts]
+        number = {word: i for i, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
+        vectors = self._vectors(list(number))  # most words come in many texts
+        sums = [vectors[[number[word] for word in some]].sum(axis=0) for some in words]
+        return quantise(np.stack(sums))
+
+    def _vectors(self, words: Sequence[str]) -> F64:
+        """Sums of the signs of each word's parts, `[n, dimensions]`."""
+        parts = [_parts(word) for word in words]
         number = {part: i for i, part in enumerate(dict.fromkeys(chain.from_iterable(parts)))}
         signs = self._signs(np.array([text_hash(part) for part in number], np.uint64))
-        sums = [signs[[number[part] for part in some]].sum(axis=0, dtype=np.float64) for some in parts]
-        return quantise(np.stack(sums))
+        return np.stack([signs[[number[part] for part in some]].sum(axis=0, dtype=np.float64) for some in parts])
 
     def _signs(self, hashes: U64) -> npt.NDArray[np.int8]:
         """Hashes `[P]` to -1 and 1 `[P, dimensions]`."""
@@ -65,8 +73,9 @@ class Hashing:
         return bits.astype(np.int8) * np.int8(2) - np.int8(1)
 
 
-def _parts(text: str) -> list[str]:
-    """Words, and three letters of them in a row with the word's ends marked; a text without any is its own part."""
-    words = re.findall(r"\w+", text.lower())
-    marked = [f"<{word}>" for word in words]
-    return words + [word[i : i + _LETTERS] for word in marked for i in range(len(word) - _LETTERS + 1)] or [text]
+def _parts(word: str) -> list[str]:
+    """A word, and three letters of it in a row with its ends marked. A text without any word is its own part."""
+    if not _WORD.fullmatch(word):
+        return [word]
+    marked = f"<{word}>"
+    return [word, *(marked[i : i + _LETTERS] for i in range(len(marked) - _LETTERS + 1))]

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from skg_bench.asking.asking import Prompt, TextModel, check_writes, metered
 from skg_bench.asking.prompts import PromptFile, load_prompt
+from skg_bench.core.draws import fold
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.spoken import PromptParts, WordsAsk
@@ -26,6 +29,7 @@ class InWordsLLM:
 
     llm: TextModel
     answer_tokens: int
+    sample: int
     prompts: str | None
     reaches: ClassVar[Reaches] = {"prompts": Reach(("reads",))}
 
@@ -33,6 +37,13 @@ class InWordsLLM:
         check_writes(self.llm, "llm.llm")
         if self.answer_tokens < 1:
             raise UsageError(f"llm.answer_tokens={self.answer_tokens} must be at least 1")
+        if self.sample < 0:
+            raise UsageError(f"llm.sample={self.sample} must not be negative")
+        if self.sample and not self.llm.settings["temperature"]:
+            raise UsageError(
+                f"llm.sample={self.sample} needs a temperature above 0, such as llm.llm.temperature=0.7: at 0 equal "
+                "prompts have one answer"
+            )
         self._file()
 
     @property
@@ -48,7 +59,8 @@ class InWordsLLM:
 
     def _prompt(self, file: PromptFile, ask: WordsAsk) -> Prompt:
         data = _data(ask.about)
-        return file.ask(data, ask.draw, self.answer_tokens, recorded=ask.recorded, redacted=ask.redacted)
+        draw = int(fold(np.array(ask.draw, np.uint64), self.sample)) >> 1 if self.sample else ask.draw
+        return file.ask(data, draw, self.answer_tokens, recorded=ask.recorded, redacted=ask.redacted)
 
     def _file(self) -> PromptFile:
         file = load_prompt(ANSWER_ROLE, self.prompts, ANSWER_DATA)

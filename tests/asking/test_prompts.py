@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.asking.prompts import PROMPTS, PromptFile, data_of, load_prompt
+from skg_bench.asking.prompts import PROMPTS, PromptFile, data_of, json_block, load_prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.curator import reflecting
 
@@ -34,6 +34,22 @@ def file(folder: Path, text: str) -> PromptFile:
     (folder / "tester.md").write_text(text, "utf-8")
     load_prompt.cache_clear()
     return load_prompt("tester", str(folder), NEEDS)
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=5),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+            max_leaves=9,
+        ),
+        max_size=4,
+    )
+)
+def test_a_block_is_written_as_json_with_an_indent_is(data: dict[str, object]) -> None:
+    written = json.dumps(data, ensure_ascii=False, indent=1).replace("`", "\\u0060")
+    assert json_block(data) == f"```json\n{written}\n```"
 
 
 def test_a_prompt_has_the_systems_words_the_request_and_its_data_as_one_block(tmp_path: Path) -> None:

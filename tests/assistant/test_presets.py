@@ -20,6 +20,7 @@ import pytest
 import skg_bench
 from skg_bench.asking.http_server import HttpReply, HttpRequest
 from skg_bench.assistant.endpoint.fake_qdrant import FakeQdrant
+from skg_bench.assistant.python.component import Python
 from skg_bench.assistant.python.contract import AskedModel
 from skg_bench.assistant.python.gptcache import GPTCache
 from skg_bench.core.calendar import FIRST_MONDAY
@@ -160,6 +161,12 @@ def test_gptcache_unpickles_no_file_of_the_current_folder(tmp_path: Path, monkey
 def test_mem0_that_is_not_installed_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="mem0 needs mem0, which is not installed; `make peers-assistants`"):
         run(tmp_path / "refused", mine=["assistant=mem0"])
+
+
+def test_a_memory_of_mem0_says_before_a_run_that_it_cannot_be_frozen() -> None:
+    unfrozen = Python("skg_bench.assistant.python.mem0.Mem0", None, {}, "user", False, True).unfrozen()
+    assert unfrozen is not None
+    assert "copy.deepcopy fails: TypeError: mem0 cannot be copied" in unfrozen
 
 
 def test_the_stand_in_for_qdrant_finds_the_nearest_of_its_key() -> None:

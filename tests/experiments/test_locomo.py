@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.locomo.analysis import HEAD, Evidence, played
+from experiments.locomo.analysis import HEAD, JUDGE_HEAD, MISSES, PASSES, RIVAL, Evidence, grades, played
 from experiments.locomo.corpus import Conversation, conversations, holds_evidence, locomo, write_tasks
 from skg_bench.core.errors import UsageError
 
@@ -84,7 +84,7 @@ def test_what_an_arm_holds_is_what_its_memory_shows(made: Sequence[Conversation]
     assert evidence.column("never", "message") == messages
     assert evidence.held("never").sum() == evidence.held("last_20").sum() == 0  # 24 turns were told after the evidence
     assert evidence.held("everything").all()  # they fit into 3,000 words
-    assert evidence.answered("everything") == pytest.approx(5 / 6)
+    assert evidence.answered("everything").mean() == pytest.approx(5 / 6)
     for arm, most in (("nearest_3", 3), ("dict_3", 3), ("dict_20", 20)):
         said = [words if isinstance(words, str) else "" for words in evidence.column(arm, "said")]
         told = {message for each in made for message in each.told} | {"Hello.", ""}
@@ -112,6 +112,25 @@ def test_intervals_by_conversation_are_of_the_means_of_conversations(evidence: E
     shown = [evidence.spread(evidence.held(a) - evidence.held(b)).shown for a, b in evidence.pairs]
     assert evidence.summary().rows[2][1:3] == tuple(str(sum(some)) for some in zip(*shown, strict=True))
     assert evidence.unexpected() == []
+
+
+def test_the_judge_errs_as_often_as_is_said(evidence: Evidence) -> None:
+    question = next(iter(evidence.questions.values()))
+    for answer, share in ((question.answer, 1 - MISSES), ("Oslo", PASSES)):
+        texts = [f"{number} {answer}" for number in range(2000)]
+        says = grades([question] * len(texts), texts)
+        assert says.mean() == pytest.approx(share, abs=0.03)
+    assert not grades([question], [""]).any()
+
+
+def test_with_all_questions_labelled_a_judges_errors_are_gone(evidence: Evidence) -> None:
+    rows = {row[0]: dict(zip(JUDGE_HEAD, row, strict=True)) for row in evidence.judge_table().rows}
+    assert list(rows) == [arm for arm in evidence.arms if arm != RIVAL]
+    assert evidence.labelled.all()  # there are fewer than LABELS
+    truth, corrected = JUDGE_HEAD[1], JUDGE_HEAD[4]
+    assert all(row[corrected] == row[truth] for row in rows.values())
+    assert any(row["by the judge"] != row[truth] for row in rows.values())
+    assert rows["never"][truth] == f"-{100 * evidence.answered(RIVAL).mean():.1f} pp"
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "[1]", '[{"conversation": {}}]', "not json"])

@@ -1,8 +1,11 @@
 """mem0 2.2.1 as a Python object: its own memory and search, with the run's vectors and model."""
 
+import logging
 import os
+import warnings
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Never
 
 from skg_bench.assistant.python.contract import Model
 from skg_bench.core.errors import UsageError
@@ -13,8 +16,9 @@ _VECTORS = 384  # numbers of a vector of MiniLM
 class Mem0:
     """The memories nearest to a message stand in the model's prompt; each message is then kept with its answer.
 
-    Messages are kept as they are (`infer=False`): no model makes facts of them. Memory and history lie in this process,
-    so that it can be neither frozen nor saved.
+    Messages are kept as they are (`infer=False`): no model makes facts of them. mem0's search by keywords needs models
+    that it would download, and is off. Memory and history lie in this process, so that it can be neither frozen nor
+    saved.
     """
 
     def __init__(self, memories: int = 1, threshold: float = 0.0, vectors: int = _VECTORS) -> None:
@@ -23,16 +27,32 @@ class Mem0:
 
     def answer(self, user: str, time: datetime, message: str, model: Model) -> str:
         """Words of the model, whose prompt holds what is near."""
+        past = [f"{each['memory']}\n{each['metadata']['answer']}" for each in self.near(user, message, model)]
+        words = model([*({"role": "system", "content": text} for text in past), {"role": "user", "content": message}])
+        self.keep(user, message, model, answer=words)
+        return words
+
+    def near(self, user: str, message: str, model: Model) -> Sequence[Mapping[str, Any]]:
+        """Memories of a user that are nearest to a message, the nearest first."""
+        memory = self._with(model)
+        near: Sequence[Mapping[str, Any]] = memory.search(
+            message, filters={"user_id": user}, top_k=self._memories, threshold=self._threshold
+        )["results"]
+        return near
+
+    def keep(self, user: str, message: str, model: Model, **metadata: str) -> None:
+        """Keeps a message of a user, with what is said of it."""
+        self._with(model).add(message, user_id=user, metadata=metadata, infer=False)
+
+    def _with(self, model: Model) -> Any:
+        """The memory, with vectors of a message's model."""
         if self._memory is None:
             self._memory = _memory(self._width)
         self._memory.embedding_model = _Vectors(model)
-        near = self._memory.search(message, filters={"user_id": user}, top_k=self._memories, threshold=self._threshold)[
-            "results"
-        ]
-        past = [f"{each['memory']}\n{each['metadata']['answer']}" for each in near]
-        words = model([*({"role": "system", "content": text} for text in past), {"role": "user", "content": message}])
-        self._memory.add(message, user_id=user, metadata={"answer": words}, infer=False)
-        return words
+        return self._memory
+
+    def __deepcopy__(self, _copies: object) -> Never:
+        raise TypeError("mem0 cannot be copied: its memory has locks of this process")
 
 
 class _Vectors:
@@ -57,13 +77,14 @@ def _memory(width: int) -> Any:
             f"mem0 needs {error.name}, which is not installed; `make peers-assistants` makes an environment for it, or "
             "take pip install mem0ai==2.2.1"
         ) from error
+    logging.getLogger("mem0").setLevel(logging.ERROR)  # it warns at each message of what is not installed
     store = {"client": QdrantClient(":memory:"), "embedding_model_dims": width}
     nowhere = {"provider": "openai", "config": {"api_key": "none"}}  # neither of both is ever asked
-    return Memory.from_config(
-        {
-            "vector_store": {"provider": "qdrant", "config": store},
-            "embedder": nowhere,
-            "llm": nowhere,
-            "history_db_path": ":memory:",
-        }
-    )
+    settings = {
+        "vector_store": {"provider": "qdrant", "config": store},
+        "embedder": nowhere,
+        "llm": nowhere,
+        "history_db_path": ":memory:",
+    }
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of indexes, which only a server has
+        return Memory.from_config(settings)

@@ -1,10 +1,12 @@
 """Things that users tell, their codes, and the messages: texts of the world by number.
 
-A code is a word that nobody can guess and that occurs nowhere else. So whoever says it was told it.
+A code is a word that nobody can guess and that occurs nowhere else. So whoever says it was told it. A code is told by
+detour where one message names the owner of the thing, and another one tells the code under that name alone: *I call my
+dentist Abrim. The door code of Abrim is k7f3-9q2m. What is the door code of my dentist?*
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 
@@ -25,17 +27,31 @@ THINGS = (
     "serial number of my camera", "serial number of my boiler", "ticket number of my train",
     "ticket number of my opera",
 )  # fmt: skip
+_OWNERS = tuple(dict.fromkeys(thing.partition(" of my ")[2] for thing in THINGS))
+_MINE = (
+    "Abrim", "Belko", "Corvan", "Dresk", "Elvor", "Fandil", "Gorrin", "Hulme", "Ivrek", "Jorvik", "Kelmar", "Lundo",
+    "Morvath", "Nestrin", "Olvar", "Pelvin", "Quorra", "Rendal", "Sorvik", "Tamsin", "Ulvek", "Vandor", "Wesmar",
+    "Yorvin", "Zelko", "Brask", "Cliven", "Dorsk",
+)  # fmt: skip
+NAMES = dict(zip(_OWNERS, _MINE, strict=True))
+"""Names that users have for the owners of things."""
+
 N_CODES = 256  # of each thing
 TELL_WORDINGS = ("The {thing} is {code}.", "Note that the {thing} is {code}.", "By the way, {code} is the {thing}.")
 CHANGE_WORDINGS = ("The {thing} is now {code}.", "There is a new {thing}: {code}.")
+DETOUR_WORDINGS = ("The {kind} of {name} is {code}.", "The {kind} of {name} is now {code}.")  # told, and changed
+NAMING_WORDINGS = ("I call my {owner} {name}.", "{name} is what I call my {owner}.")
 ASK_WORDINGS = ("What is the {thing}?", "Can you tell me the {thing}?", "Do you remember the {thing}?")
 _LETTERS, _DIGITS = "abcdefghjkmnpqrstuvwxyz", "23456789"
 _CODE = re.compile(
     rf"(?<![a-z0-9])(?<![a-z0-9]-)([{_LETTERS}][{_DIGITS}][{_LETTERS}{_DIGITS}]{{2}})\s?-\s?([{_LETTERS}{_DIGITS}]{{4}})"
     r"(?!-?[a-z0-9])"
 )
-_STATEMENTS = len(TELL_WORDINGS) + len(CHANGE_WORDINGS)
-_TEXTS = N_CODES * _STATEMENTS + len(ASK_WORDINGS)  # of each thing
+_STATEMENT_WORDINGS = (*TELL_WORDINGS, *CHANGE_WORDINGS, *DETOUR_WORDINGS)
+_STATEMENTS = len(_STATEMENT_WORDINGS)
+_ASKS = N_CODES * _STATEMENTS  # the first text of a thing that asks
+_TEXTS = _ASKS + len(ASK_WORDINGS)  # of each thing
+_OWNER_OF = np.array([list(NAMES).index(thing.partition(" of my ")[2]) for thing in THINGS], np.int32)
 
 
 @cache
@@ -68,20 +84,35 @@ def codes_in(words: str) -> Sequence[int]:
 
 @cache
 def messages() -> Sequence[str]:
-    """All messages: of each thing the statements of each code, then its questions."""
+    """All messages: of each thing the statements of each code, then its questions; behind them names of owners."""
     texts, given = list[str](), codes()
-    for place, thing in enumerate(THINGS):
+    for place in range(len(THINGS)):
+        words = words_of(place)
         for code in given[place * N_CODES : (place + 1) * N_CODES]:
-            texts += [wording.format(thing=thing, code=code) for wording in (*TELL_WORDINGS, *CHANGE_WORDINGS)]
-        texts += [wording.format(thing=thing) for wording in ASK_WORDINGS]
+            texts += [wording.format(**words, code=code) for wording in _STATEMENT_WORDINGS]
+        texts += [wording.format(**words) for wording in ASK_WORDINGS]
+    texts += [wording.format(owner=owner, name=name) for owner, name in NAMES.items() for wording in NAMING_WORDINGS]
     return tuple(texts)
 
 
+def words_of(thing: int) -> Mapping[str, str]:
+    """Words of a thing, for the wordings: it, its kind, its owner, and what a user calls that owner."""
+    kind, _, owner = THINGS[thing].partition(" of my ")
+    return {"thing": THINGS[thing], "kind": kind, "owner": owner, "name": NAMES[owner]}
+
+
 def statement(thing: I32 | I64, code: I32 | I64, wording: I32 | I64) -> I32:
-    """Numbers of the messages that state codes; `wording` counts TELL_WORDINGS, and behind them CHANGE_WORDINGS."""
+    """Numbers of the messages that state codes; `wording` counts TELL_WORDINGS, behind them CHANGE_WORDINGS, and behind
+    these DETOUR_WORDINGS.
+    """
     return np.asarray(thing * _TEXTS + (code % N_CODES) * _STATEMENTS + wording, np.int32)
 
 
 def question(thing: I32 | I64, wording: I32 | I64) -> I32:
     """Numbers of the messages that ask for things."""
-    return np.asarray(thing * _TEXTS + N_CODES * _STATEMENTS + wording, np.int32)
+    return np.asarray(thing * _TEXTS + _ASKS + wording, np.int32)
+
+
+def naming(thing: I32 | I64, wording: I32 | I64) -> I32:
+    """Numbers of the messages that name the owners of things."""
+    return np.asarray(len(THINGS) * _TEXTS + _OWNER_OF[thing] * len(NAMING_WORDINGS) + wording, np.int32)

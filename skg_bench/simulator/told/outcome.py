@@ -42,6 +42,7 @@ class ToldOutcome:
         levels=STATED_LEVELS,
     )
     code_changed: Bool = outcome_field("the code that is asked for was changed since it was told first")
+    by_detour: Bool = outcome_field("the code that is asked for was told under a name that another message explains")
 
 
 TOLD_CODES = Domain(

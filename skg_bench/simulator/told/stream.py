@@ -15,14 +15,18 @@ from skg_bench.simulator.told.codes import (
     ASK_WORDINGS,
     CHANGE_WORDINGS,
     N_CODES,
+    NAMING_WORDINGS,
     TELL_WORDINGS,
     THINGS,
+    naming,
     question,
     statement,
 )
 
 _FIRST, _AT, _NEVER, _SECOND, _CHANGED, _CHANGED_AT, _ORDER, _WORDING, _AGAIN = range(9)  # decisions about a thing
+_DETOUR, _NAMED_AT, _NAMING = range(9, 12)
 _WHEN, _CLOCK, _WHICH, _HOW = range(20, 24)  # and about a question
+_TOLD_BY_DETOUR = len(TELL_WORDINGS) + len(CHANGE_WORDINGS)  # a wording, and the next one that of its change
 _FOR_EVER = 2**40  # seconds for which an answer holds: a code does not expire by itself
 _NEVER_COMES = np.iinfo(np.int64).max
 
@@ -35,6 +39,7 @@ class TellingHabits:
     asks_per_week: int
     never_told: float
     changes: float
+    detours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Wanted:
     asks: Bool  # else it tells
     code: I32  # number of the code that holds, -1: none was told
     before: I32  # number of the code that held before, -1: none did
+    detour: Bool  # the code is told under a name
 
 
 def type_of(thing: I32, code: I32) -> I32:
@@ -55,7 +61,10 @@ def type_of(thing: I32, code: I32) -> I32:
 def stream(habits: TellingHabits, keys: U64, users: I32, weeks: int) -> tuple[Events, Wanted]:
     """Events of users `[B]` in order of time, and what is right at each."""
     known = _known(habits, keys, weeks * 7 * DAY)
-    return _ordered(users, [_tellings(keys, known), _changes(keys, known), _questions(habits, keys, weeks, known)])
+    return _ordered(
+        users,
+        [_namings(keys, known), _tellings(keys, known), _changes(keys, known), _questions(habits, keys, weeks, known)],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,7 @@ class _Known:
     changed_at: I64
     first: I32  # number of the code
     second: I32  # after the change
+    detour: Bool  # told under a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,7 @@ class _Part:
     code: I32
     before: I32
     text: I32
+    detour: Bool
 
 
 def _known(habits: TellingHabits, keys: U64, horizon: int) -> _Known:
@@ -94,19 +105,30 @@ def _known(habits: TellingHabits, keys: U64, horizon: int) -> _Known:
     first = (u[_FIRST] * N_CODES).astype(np.int32)
     second = (first + 1 + (u[_SECOND] * (N_CODES - 1)).astype(np.int32)) % N_CODES
     changed = tells & (u[_CHANGED] < habits.changes)
-    return _Known(thing, tells, told_at, changed, changed_at, thing * N_CODES + first, thing * N_CODES + second)
+    detour = tells & (_draws(keys, thing, _DETOUR) < habits.detours)
+    return _Known(thing, tells, told_at, changed, changed_at, thing * N_CODES + first, thing * N_CODES + second, detour)
+
+
+def _namings(keys: U64, known: _Known) -> _Part:
+    """Messages that name owners, each before the code is told under that name."""
+    time = (_draws(keys, known.thing, _NAMED_AT) * known.told_at).astype(np.int64)
+    text = naming(known.thing, (_draws(keys, known.thing, _NAMING) * len(NAMING_WORDINGS)).astype(np.int32))
+    none, tells = np.full(known.thing.shape, -1, np.int32), np.zeros(known.thing.shape, np.bool_)
+    return _Part(known.detour, time, known.thing, tells, none, none, text, known.detour)
 
 
 def _tellings(keys: U64, known: _Known) -> _Part:
     wording = (_draws(keys, known.thing, _WORDING) * len(TELL_WORDINGS)).astype(np.int32)
+    wording = np.where(known.detour, _TOLD_BY_DETOUR, wording).astype(np.int32)
     text, none = statement(known.thing, known.first, wording), np.full(known.thing.shape, -1, np.int32)
-    return _Part(known.told, known.told_at, known.thing, none >= 0, known.first, none, text)
+    return _Part(known.told, known.told_at, known.thing, none >= 0, known.first, none, text, known.detour)
 
 
 def _changes(keys: U64, known: _Known) -> _Part:
     wording = len(TELL_WORDINGS) + (_draws(keys, known.thing, _AGAIN) * len(CHANGE_WORDINGS)).astype(np.int32)
+    wording = np.where(known.detour, _TOLD_BY_DETOUR + 1, wording).astype(np.int32)
     text, tells = statement(known.thing, known.second, wording), np.zeros(known.thing.shape, np.bool_)
-    return _Part(known.changed, known.changed_at, known.thing, tells, known.second, known.first, text)
+    return _Part(known.changed, known.changed_at, known.thing, tells, known.second, known.first, text, known.detour)
 
 
 def _questions(habits: TellingHabits, keys: U64, weeks: int, known: _Known) -> _Part:
@@ -119,7 +141,8 @@ def _questions(habits: TellingHabits, keys: U64, weeks: int, known: _Known) -> _
     code = np.where(changed, mine.second, np.where(holds, mine.first, -1)).astype(np.int32)
     before = np.where(changed, mine.first, -1).astype(np.int32)
     text = question(mine.thing, (_draws(keys, number, _HOW) * len(ASK_WORDINGS)).astype(np.int32))
-    return _Part(np.ones(time.shape, np.bool_), time, mine.thing, np.ones(time.shape, np.bool_), code, before, text)
+    every, detour = np.ones(time.shape, np.bool_), mine.detour & (code >= 0)
+    return _Part(every, time, mine.thing, every, code, before, text, detour)
 
 
 def _ordered(users: I32, parts: Sequence[_Part]) -> tuple[Events, Wanted]:
@@ -139,7 +162,7 @@ def _ordered(users: I32, parts: Sequence[_Part]) -> tuple[Events, Wanted]:
     truth = Truth(type_, thing, answerable(type_, np.where(here, time, 0), ttl), np.zeros(type_.shape, np.bool_))
     number = np.where(here, np.arange(order.shape[1], dtype=np.int32), np.int32(0))
     events = Events(users, n, number, time, column(all_.text, 0), truth)
-    return events, Wanted(thing, column(all_.asks, 0), code, column(all_.before, -1))
+    return events, Wanted(thing, column(all_.asks, 0), code, column(all_.before, -1), column(all_.detour, 0))
 
 
 def _draws(keys: U64, thing: I32, decision: int) -> F64:

@@ -58,6 +58,7 @@ class Told:
     asks_per_week: int
     never_told: float
     changes: float
+    detours: float
     rated: float
     accepts: float
     stream: Stream = field(default="exogenous", init=False)
@@ -66,7 +67,7 @@ class Told:
     reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
-        for name in ("never_told", "changes", "rated", "accepts"):
+        for name in ("never_told", "changes", "detours", "rated", "accepts"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"simulator.{name}={getattr(self, name)} must lie in [0, 1]")
         if not 1 <= self.things <= len(THINGS):
@@ -141,7 +142,9 @@ class Told:
         rows = np.arange(len(event.type))
         wanted = state.wanted
         asks, code, before = (column[rows, event.number] for column in (wanted.asks, wanted.code, wanted.before))
-        changed: Bool = np.asarray(asks, np.bool_) & (before >= 0)
+        changed, detour = (
+            np.asarray(asks, np.bool_) & each for each in (before >= 0, wanted.detour[rows, event.number])
+        )
         states = np.full(len(rows), -1, np.int32)
         for row in asks.nonzero()[0].tolist():
             states[row] = stated(served.words[row], int(code[row]), int(before[row]), wanted.code[row])
@@ -153,7 +156,7 @@ class Told:
         state.ledger.mint(called.nonzero()[0], event, quality == RIGHT)
         rating = np.where(asks & (draws.rated < self.rated), np.where(quality == RIGHT, _OK, _MISS), -1)
         need = np.where(asks, np.where(code >= 0, CodeNeed.TOLD, CodeNeed.NOT_TOLD), -1).astype(np.int32)
-        outcome = ToldOutcome(need, states, changed)
+        outcome = ToldOutcome(need, states, changed, detour)
         return state, Response(quality, given, feedback_rows(RATING, rating), outcome=outcome)
 
     def offer(self, state: Tellers, event: Event, offers: Bool, draws: Draws) -> tuple[Tellers, Reaction]:

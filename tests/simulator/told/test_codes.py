@@ -10,18 +10,23 @@ from skg_bench.llm.scripted import Scripted
 from skg_bench.simulator.told.codes import (
     ASK_WORDINGS,
     CHANGE_WORDINGS,
+    DETOUR_WORDINGS,
     N_CODES,
+    NAMES,
+    NAMING_WORDINGS,
     TELL_WORDINGS,
     THINGS,
     codes,
     codes_in,
     messages,
+    naming,
     question,
     statement,
+    words_of,
 )
 from skg_bench.simulator.told.world import stated
 
-READER = InWordsLLM(Scripted("reader", 3.0, 15.0, 2000.0), 300, None)
+READER = InWordsLLM(Scripted("reader", 3.0, 15.0, 2000.0), 300, 0, None)
 
 
 def said(about: PromptParts | str) -> str:
@@ -41,9 +46,14 @@ def test_codes_are_all_different_and_are_found_in_words() -> None:
     assert not codes_in(f"x{given[0]} {given[0]}-y e2e4-e5 2026-01-05 1234-5678")
 
 
+def text(number: np.ndarray) -> str:
+    return messages()[int(number)]
+
+
 def test_each_message_says_its_own_thing_and_code() -> None:
     texts, given = messages(), codes()
     assert len(set(texts)) == len(texts)
+    assert len(set(NAMES.values())) == len(NAMES)
     for thing in (0, 7, len(THINGS) - 1):
         for code in (thing * N_CODES, thing * N_CODES + N_CODES - 1):
             for wording in range(len(TELL_WORDINGS) + len(CHANGE_WORDINGS)):
@@ -70,6 +80,26 @@ def test_the_reader_finds_each_statement_by_each_question_and_none_of_another_th
                     PromptParts(message, "", (*((other, "Noted.") for other in others), (told, "Noted.")))
                 )
                 assert code in said("\n".join([*others, told, message]))
+
+
+@pytest.mark.parametrize("called", NAMING_WORDINGS)
+@pytest.mark.parametrize("told", DETOUR_WORDINGS)
+def test_the_reader_finds_a_code_under_a_name_only_where_the_name_is_explained(called: str, told: str) -> None:
+    for place, thing in enumerate(THINGS):
+        words, code = words_of(place), codes()[place * N_CODES]
+        naming_text, telling = called.format(**words), told.format(**words, code=code)
+        number, wording = np.array(place, np.int32), np.array(NAMING_WORDINGS.index(called), np.int32)
+        assert text(naming(number, wording)) == naming_text
+        assert codes()[place * N_CODES] in telling
+        assert thing not in telling
+        for ask in ASK_WORDINGS:
+            message = ask.format(thing=thing)
+            assert said(f"{telling}\n{message}") == "I do not know."
+            assert said(f"{naming_text}\n{message}") == "I do not know."
+            for order in ([naming_text, telling], [telling, naming_text]):
+                assert code in said("\n".join([*order, message]))
+            other = THINGS[(place + 1) % len(THINGS)]
+            assert said("\n".join([naming_text, telling, ask.format(thing=other)])) == "I do not know."
 
 
 def test_the_reader_takes_the_first_statement_and_notes_what_it_is_told() -> None:
