@@ -110,7 +110,7 @@ def analyse(
     weeks: Annotated[int, typer.Option(help="Of each run.", min=1)] = WEEKS,
     workers: Annotated[int, typer.Option(help="Processes of each run.", min=1)] = 2,
 ) -> Report:
-    """Makes its own runs, in two minutes of processor time; needs CLINC150 and the extra `embed`. Nothing expected is checked."""
+    """Makes its own runs, in two minutes of a core; needs CLINC150 and the extra `embed`. Nothing is checked."""
     results = measured(USERS, weeks, workers)
     parts: list[Table | str] = [WORDS.strip().format(METRIC, weeks), medians_table(results), contrasts_table(results)]
     return Report(parts, page("How wide intervals are by the number of intents", COMMAND, *parts))

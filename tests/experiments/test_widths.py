@@ -28,11 +28,13 @@ def test_a_width_is_that_of_the_interval_that_a_comparison_prints(tmp_path: Path
     compared = compare(simulate([ARMS, "reference=never", *size, f"out={tmp_path / 'run'}"], progress=False))
     results = {result.arm: result for result in contrast_widths("builtin", 120, compared)}
     assert set(results) == {"skg", "frozen_100", "exact_match", "recipe_prompted", "oracle"}
-    table = compared.to_pandas()
-    for row in table[table.metric == "utility"].itertuples():
-        assert results[row.arm].new == pytest.approx(row.high - row.low, nan_ok=True)
-        assert results[row.arm].these == pytest.approx(row.high_these - row.low_these, nan_ok=True)
-        assert (results[row.arm].mean, results[row.arm].users) == (row.difference, 4)
+    rows = [row for row in compared.to_pandas().to_dict("records") if row["metric"] == "utility"]
+    assert len(rows) == len(results)
+    for row in rows:
+        result = results[row["arm"]]
+        assert result.new == pytest.approx(row["high"] - row["low"], nan_ok=True)
+        assert result.these == pytest.approx(row["high_these"] - row["low_these"], nan_ok=True)
+        assert (result.mean, result.users) == (row["difference"], 4)
 
 
 def test_the_corpora_that_are_set_side_by_side_have_as_many_intents_as_is_told() -> None:
