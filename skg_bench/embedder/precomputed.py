@@ -116,7 +116,7 @@ class Precomputed:
             raise UsageError(
                 f"{len(missing)} of {len(texts)} texts have no vector in "
                 f"{', '.join(str(file.file('.npy')) for file in files)} (first: {texts[missing[0]]!r}); choose another "
-                "embedder, or rebuild the vectors"
+                "embedder, rebuild the vectors, or name more: embedder.path=[data:corpus/minilm,data:more/minilm]"
             )
         return np.ascontiguousarray(vectors[rows])
 

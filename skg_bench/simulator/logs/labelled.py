@@ -30,11 +30,11 @@ class Labelled:
     one_offs: Sequence[str]
     table: str | None
     values: int
-    beside: Sequence[str]
+    also: Sequence[str]
     reaches: ClassVar[Reaches] = {
         "path": Reach(("reads", "network")),
         "table": Reach(("reads",)),
-        "beside": Reach(("reads",)),
+        "also": Reach(("reads",)),
         "subset": NO_REACH,
         "split": NO_REACH,
         "text": NO_REACH,
@@ -57,9 +57,9 @@ class Labelled:
         labels = (self.label,) if isinstance(self.label, str) else self.label
         rows = opened_rows(self.path, self.subset, self.split, Columns(self.text, labels))
         corpus = self._corpus(rows)
-        if not self.beside:
+        if not self.also:
             return corpus
-        whole = one_corpus([CorpusPart(rows.title, corpus), *corpus_parts(self.beside)])
+        whole = one_corpus([CorpusPart(rows.title, corpus), *corpus_parts(self.also)])
         return replace(whole, left_out={**corpus.left_out, **whole.left_out})
 
     def _corpus(self, rows: LabelledRows) -> Corpus:
