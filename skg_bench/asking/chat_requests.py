@@ -9,7 +9,7 @@ from typing import Any
 from skg_bench.asking.asking import Prompt
 from skg_bench.asking.http_server import HttpReply, json_reply
 from skg_bench.asking.recorded_asks import canonical_json
-from skg_bench.asking.wire import Choice, words_of
+from skg_bench.asking.wire import ChatChoice, words_of
 
 _DELIVERY = ("stream", "stream_options", "user", "metadata")  # who asks, and how the answer is sent: not what it is
 # What the run decides: its model and how that samples, and how long an answer may be. One request has one answer.
@@ -84,12 +84,12 @@ def _all_said(messages: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
-def chat_reply(request: ChatRequest, choice: Choice, usage: tuple[int, int] | None = None) -> HttpReply:
+def chat_reply(request: ChatRequest, choice: ChatChoice, usage: tuple[int, int] | None = None) -> HttpReply:
     """The answer in the form that the request asks for: JSON, or a stream of server-sent events. `usage`: tokens in and
     out; None: they are estimated.
     """
-    said = len(choice.text if choice.message.get("tool_calls") else words_of(choice.message))
-    tokens_in, tokens_out = usage or (len(request.all_words) // _CHARACTERS, said // _CHARACTERS)
+    characters = len(choice.text if choice.message.get("tool_calls") else words_of(choice.message))
+    tokens_in, tokens_out = usage or (len(request.all_words) // _CHARACTERS, characters // _CHARACTERS)
     counts = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
     named = {"id": f"chatcmpl-{request.key.hex()[:24]}", "created": 0, "model": str(request.body.get("model", ""))}
     if request.body.get("stream") is True:
@@ -102,7 +102,7 @@ def chat_reply(request: ChatRequest, choice: Choice, usage: tuple[int, int] | No
     return json_reply({**named, "object": "chat.completion", "choices": [answer], "usage": counts})
 
 
-def _events(named: Mapping[str, Any], choice: Choice, usage: Mapping[str, int] | None) -> Iterator[bytes]:
+def _events(named: Mapping[str, Any], choice: ChatChoice, usage: Mapping[str, int] | None) -> Iterator[bytes]:
     words = words_of(choice.message)
     pieces = [words[at : at + _PIECE] for at in range(0, len(words), _PIECE)]
     calls = [{"index": i, **call} for i, call in enumerate(choice.message.get("tool_calls", ()))]

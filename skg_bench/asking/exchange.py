@@ -84,8 +84,8 @@ class Exchange:
             if schema is not None:
                 messages = with_schema(messages, schema, FORMS[form])
                 formatted = response_format(self.prompt.role, schema, FORMS[form])
-            asked = {**(self.prompt.raw or {}), **self.options, "messages": messages}
-            body = {**asked, "max_tokens": self.prompt.limit, **formatted}
+            fields = {**(self.prompt.raw or {}), **self.options, "messages": messages}
+            body = {**fields, "max_tokens": self.prompt.limit, **formatted}
             response = await self.server.post(json.dumps(body).encode())
             if response.status_code in (400, 422):
                 if formatted and ("response_format" in response.text or FORMS[form] in response.text):

@@ -19,11 +19,11 @@ import numpy as np
 
 from skg_bench.asking.chat_requests import ChatRequest, chat_reply
 from skg_bench.asking.http_server import LOOPBACK, HttpReply, HttpRequest, LocalServer, json_reply
-from skg_bench.asking.wire import Choice
+from skg_bench.asking.wire import ChatChoice
 from skg_bench.core.errors import UsageError
 from skg_bench.core.texts import EmbedTexts
 
-ModelAnswer = Callable[[ChatRequest], Awaitable[Choice]]
+ModelAnswer = Callable[[ChatRequest], Awaitable[ChatChoice]]
 JobAnswer = Callable[[ChatRequest], Awaitable[HttpReply]]
 MODEL_NAME = "skg-bench"  # of the model behind the gateway; any other name is taken, too
 _SCALE = 4000.0  # of vectors on the embedding grid
@@ -95,7 +95,7 @@ class Gateway:
     async def _handle(self, request: HttpRequest) -> HttpReply:
         given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
         if not hmac.compare_digest(given.encode(), self.key.encode()):
-            return refusal(401, "this gateway takes requests with the key of its run only")
+            return http_refusal(401, "this gateway takes requests with the key of its run only")
         match request.method, request.path.removeprefix("/v1"):
             case "POST", "/chat/completions":
                 return await self._chat(request.body)
@@ -106,11 +106,13 @@ class Gateway:
             case "GET", "/models":
                 return json_reply({"object": "list", "data": [{"id": MODEL_NAME, "object": "model", "created": 0}]})
             case _, path:
-                return refusal(404, f"{request.method} {path[:100]}: there are chat/completions, embeddings and models")
+                return http_refusal(
+                    404, f"{request.method} {path[:100]}: there are chat/completions, embeddings and models"
+                )
 
     async def _of_job(self, name: str, body: bytes) -> HttpReply:
         if (answer := self._jobs.get(name)) is None:
-            return refusal(404, f"no job {name[:100]!r} is under way")
+            return http_refusal(404, f"no job {name[:100]!r} is under way")
         match _request(body):
             case ChatRequest() as request:
                 return await answer(request)
@@ -128,14 +130,14 @@ class Gateway:
         match self._whose(request):
             case str(reason):
                 self.unclear.append(reason)
-                return refusal(409, reason)
+                return http_refusal(409, reason)
             case OpenCall() as call:
                 call.requests.append(request)
                 try:
                     choice = await call.model(request)
                 except Exception as error:  # noqa: BLE001  raised where the message is answered
                     call.trouble = error
-                    return refusal(500, "the model of the run failed")
+                    return http_refusal(500, "the model of the run failed")
                 return chat_reply(request, choice)
 
     def _whose(self, request: ChatRequest) -> OpenCall | str:
@@ -168,12 +170,12 @@ class Gateway:
             request = json.loads(body)
             texts = _texts(request)
         except (RecursionError, ValueError) as error:
-            return refusal(400, f"no request for vectors: {error}")
+            return http_refusal(400, f"no request for vectors: {error}")
         try:
             vectors = self._embed(texts).astype(np.float32) / np.float32(_SCALE)
         except UsageError as error:
             self.trouble = error
-            return refusal(400, str(error))
+            return http_refusal(400, str(error))
         packed = request.get("encoding_format") == "base64"
         rows = [
             {"object": "embedding", "index": i, "embedding": _written(row, packed)} for i, row in enumerate(vectors)
@@ -189,7 +191,7 @@ def _request(body: bytes) -> ChatRequest | HttpReply:
         request = ChatRequest.of(body)
         _ = request.key
     except ValueError as error:
-        return refusal(400, f"no chat completion: {error}")
+        return http_refusal(400, f"no chat completion: {error}")
     return request
 
 
@@ -209,7 +211,7 @@ def _written(vector: np.ndarray, packed: bool) -> Any:
     return [float(x) for x in vector]
 
 
-def refusal(status: int, message: str) -> HttpReply:
+def http_refusal(status: int, message: str) -> HttpReply:
     """The error of a request in OpenAI's words."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return json_reply({"error": {"message": message, "type": kind, "param": None, "code": str(status)}}, status)

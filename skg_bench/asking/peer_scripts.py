@@ -11,7 +11,7 @@ from typing import Any
 
 from skg_bench.asking.asking import Prompt
 from skg_bench.asking.curator_scripts import noted, rating_of
-from skg_bench.asking.wire import Choice, spoken
+from skg_bench.asking.wire import ChatChoice, in_chat
 
 _DONE = "final_result"  # tool by which a role hands over its result
 _QUESTION = re.compile(r"^Question: (.*?)\nModel Reasoning:", re.MULTILINE | re.DOTALL)
@@ -27,7 +27,7 @@ def answer_peer(prompt: Prompt) -> str:
     raw = prompt.raw or {}
     tools = [tool["function"]["name"] for tool in raw.get("tools", ())]
     if _DONE not in tools:
-        return spoken("I do not know.").text
+        return in_chat("I do not know.").text
     if "add_skill" not in tools:
         return _called([(_DONE, _reflection(prompt.user))])
     answered = any(message.get("role") == "tool" for message in raw["messages"])
@@ -35,7 +35,7 @@ def answer_peer(prompt: Prompt) -> str:
 
 
 def _reflection(words: str) -> Mapping[str, Any]:
-    """Which skills helped or harmed, and what is worth noting."""
+    """Result of the reflector: skills that helped or harmed, and what is worth noting."""
     question, feedback = _QUESTION.search(words), _FEEDBACK.search(words)
     lines = dict(line.partition(": ")[::2] for line in (feedback[1] if feedback else "").splitlines())
     used, rating = _APPLIED.findall(words), rating_of(lines)
@@ -67,4 +67,4 @@ def _called(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         {"id": f"call_{i}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
         for i, (name, arguments) in enumerate(calls)
     ]
-    return Choice({"tool_calls": listed}, "tool_calls").text
+    return ChatChoice({"tool_calls": listed}, "tool_calls").text

@@ -18,20 +18,20 @@ Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChatChoice:
     """An answer as chat completions have it: words, calls of tools, or both."""
 
     message: Mapping[str, Any]  # content, tool_calls and refusal, as far as there are such
     finish: str = "stop"
 
     @staticmethod
-    def of(text: str) -> "Choice":
+    def of(text: str) -> "ChatChoice":
         """A choice from its JSON; words alone where that is none, as of a model that knows no tools."""
         try:
             fields = json.loads(text)
-            return Choice(fields["message"], fields["finish_reason"])
+            return ChatChoice(fields["message"], fields["finish_reason"])
         except (ValueError, KeyError, TypeError):
-            return spoken(text)
+            return in_chat(text)
 
     @property
     def text(self) -> str:
@@ -39,9 +39,9 @@ class Choice:
         return json.dumps({"finish_reason": self.finish, "message": self.message}, ensure_ascii=False)
 
 
-def spoken(words: str) -> Choice:
+def in_chat(words: str) -> ChatChoice:
     """An answer of words alone."""
-    return Choice({"content": words})
+    return ChatChoice({"content": words})
 
 
 def words_of(message: Message) -> str:
@@ -104,7 +104,7 @@ def chat_answer(content: bytes, messages: Sequence[Message], *, whole: bool = Fa
     text = (text or "").encode(errors="replace").decode()  # half a surrogate pair could be written to no file
     if whole:
         kept = {name: message[name] for name in _SAID if message.get(name) is not None}
-        text = Choice(kept, finish if isinstance(finish, str) else "stop").text.encode(errors="replace").decode()
+        text = ChatChoice(kept, finish if isinstance(finish, str) else "stop").text.encode(errors="replace").decode()
     usage = _mapping(body.get("usage"))
     tokens_in = _count(usage.get("prompt_tokens"), sum(len(words_of(message)) for message in messages) // _CHARACTERS)
     return ChatAnswer(

@@ -28,7 +28,7 @@ class Metering:
 
 
 @dataclass(frozen=True)
-class Metered:
+class MeteredCurator:
     """`curator`, which learns nothing more from a user once jobs of a block of `turns` turns have taken `tokens`.
 
     What a job takes is known at its end, so a block takes the cap and what its last jobs take beyond it. A turn above

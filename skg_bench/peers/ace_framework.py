@@ -21,7 +21,7 @@ _MODEL = "openai-chat:skg-bench"
 _FIELDS = ("type", "section", "skill_id", "issue", "keywords", "insight", "metadata", "reason")
 
 
-class Roles:
+class PublishedRoles:
     """The package's reflector and skill manager. Both ask the server that the environment names at each job."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ def main() -> None:
         out.flush()
 
     write({"peer": f"ace-framework {version('ace-framework')}"})
-    roles = Roles()
+    roles = PublishedRoles()
     for line in sys.stdin:
         job = json.loads(line)
         try:

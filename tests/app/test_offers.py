@@ -135,7 +135,7 @@ REACHLESS = {  # texts that reach nothing, each looked at by a person
     "Recorded.encoding", "Recorded.separator", "Recorded.decimal", "Recorded.latency_unit", "Recorded.zone",
     "Recorded.rated_ok", "Recorded.rated_partial", "Recorded.rated_miss", "Python.scrambled", "Python.shares",
     "BlackBox.shares", "BlackBox.ready", "BlackBox.body", "BlackBox.frozen", "BlackBox.time", "BlackBox.state",
-    "Gym.families",
+    "Gym.families", "Peer.name", "Peer.makes",
 }  # fmt: skip
 REACHLESS |= {name.replace("Recorded.", "Tasks.") for name in REACHLESS if name.startswith("Recorded.")}
 LIKE = re.compile(

@@ -18,7 +18,7 @@ from skg_bench.asking.gateway import Gateway
 from skg_bench.asking.http_client import BrokenExchangeError, LocalClient
 from skg_bench.asking.http_server import HttpReply, HttpRequest, LocalServer
 from skg_bench.asking.recorded_asks import Ask
-from skg_bench.asking.wire import Choice, spoken
+from skg_bench.asking.wire import ChatChoice, in_chat
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16
 from tests.llm.asks import endpoint
@@ -31,8 +31,8 @@ def embed(texts: Sequence[str]) -> I16:
     return np.array([[4000 if i == len(text) % 3 else 0 for i in range(3)] for text in texts], np.int16)
 
 
-async def echo(request: ChatRequest) -> Choice:
-    return spoken(f"Answer to {request.last_words}")
+async def echo(request: ChatRequest) -> ChatChoice:
+    return in_chat(f"Answer to {request.last_words}")
 
 
 def body(words: str, **more: Any) -> bytes:
@@ -137,8 +137,8 @@ def test_others_are_refused_and_nothing_but_this_machine_can_connect() -> None:
     with_gateway(use)
 
 
-async def _named(name: str, request: ChatRequest) -> Choice:
-    return spoken(name)
+async def _named(name: str, request: ChatRequest) -> ChatChoice:
+    return in_chat(name)
 
 
 def test_whose_request_it_is_is_known_by_user_or_by_words_and_else_refused() -> None:
@@ -148,7 +148,7 @@ def test_whose_request_it_is_is_known_by_user_or_by_words_and_else_refused() -> 
             said = json.loads(answer.body)
             return answer.status, said["choices"][0]["message"]["content"] if answer.status == 200 else ""
 
-        def model(name: str) -> Callable[[ChatRequest], Awaitable[Choice]]:
+        def model(name: str) -> Callable[[ChatRequest], Awaitable[ChatChoice]]:
             return lambda request: _named(name, request)
 
         assert (await asked("add milk"))[0] == 409
@@ -192,7 +192,7 @@ def test_two_messages_of_the_same_words_are_never_under_way_at_once() -> None:
 
 def test_an_error_of_the_model_is_kept_for_who_answers_the_message() -> None:
     async def use(gateway: Gateway, client: LocalClient, key: dict[str, str]) -> None:
-        async def broken(request: ChatRequest) -> Choice:
+        async def broken(request: ChatRequest) -> ChatChoice:
             raise UsageError("the budget is spent")
 
         async with gateway.call("ann", "add milk", broken) as call:
@@ -302,7 +302,7 @@ CALL = {"id": "1", "type": "function", "function": {"name": "add", "arguments": 
 def test_a_request_below_a_job_is_answered_by_the_job_while_it_is_open_and_by_nobody_else() -> None:
     async def use(gateway: Gateway, client: LocalClient, key: dict[str, str]) -> None:
         async def job(request: ChatRequest) -> HttpReply:
-            return chat_reply(request, Choice({"tool_calls": [CALL]}, "tool_calls"), (7, 3))
+            return chat_reply(request, ChatChoice({"tool_calls": [CALL]}, "tool_calls"), (7, 3))
 
         async def asked(path: str, content: bytes, headers: dict[str, str] = key) -> int:
             return (await client.request("POST", path, content, headers)).status
@@ -367,7 +367,7 @@ def test_tools_reach_the_server_of_an_endpoint_and_their_calls_come_back() -> No
     with Server() as server:
         server.response = lambda *_: (200, {}, json.dumps(given).encode())  # type: ignore[method-assign]
         (answer,) = endpoint(server.address).complete([prompt])
-    assert Choice.of(answer.text) == Choice({"tool_calls": [CALL]}, "tool_calls")
+    assert ChatChoice.of(answer.text) == ChatChoice({"tool_calls": [CALL]}, "tool_calls")
     assert (answer.end, answer.tokens_in) == ("ok", 3)
     (sent,) = server.bodies
     assert (sent["tools"], sent["seed"], sent["temperature"], sent["max_tokens"]) == ([{"type": "function"}], 9, 0, 80)

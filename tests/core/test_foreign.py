@@ -26,6 +26,7 @@ EXCEPTIONS = {
     "router/shared/index.py: read_index": "FAISS opens by itself, after all bytes were digested through `blocks_of`",
     "analysis/report/assets.py: read_text": "a template of this package",
     "launcher/ray_cluster.py: read_text": "a file that the driver wrote a moment ago, and which no other node may have",
+    "curator/shared/peer_process.py: os.fdopen": "its own end of a pipe, of which so many bytes are read at once",
     "app/dataset_commands.py: urlopen": "a server, of which so many bytes are read",
 }
 READS = {

@@ -8,7 +8,7 @@ import pytest
 from skg_bench.core.batch import OPERATIONS
 from skg_bench.core.errors import UsageError
 from skg_bench.curator.cheatsheet import Cheatsheet
-from skg_bench.curator.metered import Metered, Metering
+from skg_bench.curator.metered import MeteredCurator, Metering
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.simulator.advice.levels import OUTCOME, OVERRIDDEN
@@ -31,7 +31,7 @@ def heard() -> Turn:
 
 
 def test_jobs_begin_while_less_than_the_cap_is_spent_and_uses_go_on() -> None:
-    curator, turn = Metered(sheet(), 2 * TOKENS, TURNS + 3), heard()
+    curator, turn = MeteredCurator(sheet(), 2 * TOKENS, TURNS + 3), heard()
     spent = np.array([0, 2 * TOKENS - 1, 2 * TOKENS], np.int64)
     state = replace(curator.start(3), spent=spent)
     later, batch = turn.curated(curator, state)
@@ -48,9 +48,9 @@ def test_jobs_begin_while_less_than_the_cap_is_spent_and_uses_go_on() -> None:
 def test_a_cap_that_nobody_reaches_changes_nothing_and_the_next_block_begins_anew() -> None:
     turn = heard()
     _, free = turn.curated(sheet())
-    _, capped = turn.curated(Metered(sheet(), 10**9, 100))
+    _, capped = turn.curated(MeteredCurator(sheet(), 10**9, 100))
     assert all(np.array_equal(getattr(free, name), getattr(capped, name)) for name in ("row", "op", "skill", "content"))
-    short = Metered(sheet(), 1, TURNS - 1)  # the turn is the first of the second block
+    short = MeteredCurator(sheet(), 1, TURNS - 1)  # the turn is the first of the second block
     later, _ = turn.curated(short, Metering(short.curator.start(3), np.zeros(3, np.int32), np.full(3, 99, np.int64)))
     assert turn.jobs[-1].row.tolist() == [0, 1, 2]
     assert (later.block.tolist(), later.spent.tolist()) == ([1] * 3, [TOKENS] * 3)
@@ -58,10 +58,10 @@ def test_a_cap_that_nobody_reaches_changes_nothing_and_the_next_block_begins_ane
 
 def test_what_has_no_tokens_and_what_is_no_cap_is_refused() -> None:
     with pytest.raises(UsageError, match=r"curator\.tokens=0 must be at least 1"):
-        Metered(sheet(), 0, 100)
+        MeteredCurator(sheet(), 0, 100)
     with pytest.raises(UsageError, match=r"curator\.turns=-1"):
-        Metered(sheet(), 1, -1)
+        MeteredCurator(sheet(), 1, -1)
     with pytest.raises(UsageError, match="cannot wrap NoLearning, which counts no uses"):
-        Metered(NoLearning(), 1, 100)
+        MeteredCurator(NoLearning(), 1, 100)
     with pytest.raises(UsageError, match="sees the truth"):
-        Metered(RightAnswers(), 1, 100)
+        MeteredCurator(RightAnswers(), 1, 100)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from skg_bench.asking.asking import Completion, Prompt, TextModel
-from skg_bench.asking.wire import spoken
+from skg_bench.asking.wire import in_chat
 from skg_bench.core import learning_jobs
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.curator.peer import Peer
@@ -48,7 +48,7 @@ class Saying:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         self.prompts.extend(prompts)
-        texts = [spoken(f"noted: {prompt.user.split(' {')[0]}").text for prompt in prompts]
+        texts = [in_chat(f"noted: {prompt.user.split(' {')[0]}").text for prompt in prompts]
         return [Completion(text, None, self.end, 10, 0, 5, 0.25, 100.0, "", "served") for text in texts]
 
 

@@ -17,7 +17,7 @@ from skg_bench.app.building import build
 from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking.asking import Completion, Prompt
-from skg_bench.asking.wire import Choice
+from skg_bench.asking.wire import ChatChoice
 from skg_bench.core.batch import OPERATIONS, Batch
 from skg_bench.curator.peer import Peer
 from skg_bench.curator.reflecting import Reflecting
@@ -116,7 +116,7 @@ class Deciding:
             value = {"update": {"reasoning": "r", "operations": [operation_of(*each) for each in self.changes]}}
         return Completion(json.dumps(value), value, "ok", 10, 0, 5, 0.25, 100.0)
 
-    def _choice(self, raw: Mapping[str, Any]) -> Choice:
+    def _choice(self, raw: Mapping[str, Any]) -> ChatChoice:
         tools = {tool["function"]["name"] for tool in raw["tools"]}
         done = any(message["role"] == "tool" for message in raw["messages"])
         if "add_skill" not in tools:
@@ -129,7 +129,7 @@ class Deciding:
             {"id": f"call_{i}", "type": "function", "function": {"name": name, "arguments": json.dumps(fields)}}
             for i, (name, fields) in enumerate(calls)
         ]
-        return Choice({"tool_calls": listed}, "tool_calls")
+        return ChatChoice({"tool_calls": listed}, "tool_calls")
 
 
 def ours() -> Reflecting:

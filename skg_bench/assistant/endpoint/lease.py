@@ -14,7 +14,7 @@ from skg_bench.asking.chat_requests import ChatRequest
 from skg_bench.asking.gateway import MODEL_NAME, Gateway, OpenCall
 from skg_bench.asking.http_client import BrokenExchangeError, HttpAnswer, LocalClient
 from skg_bench.asking.loop import asking_loop
-from skg_bench.asking.wire import Choice, chat_answer, spoken
+from skg_bench.asking.wire import ChatChoice, chat_answer, in_chat
 from skg_bench.assistant.endpoint.served_system import ServedSystem, Start, with_words
 from skg_bench.assistant.endpoint.system_state import Kept, StateByFolder, StateByRequests, SystemState
 from skg_bench.assistant.python.contract import Model
@@ -131,8 +131,8 @@ class Lease:
     async def answer(self, user: str, time: datetime, message: str, model: Model) -> str:
         """Words of the system for a message. Raises OutsideFault for whatever is wrong with the system."""
 
-        async def answered(request: ChatRequest) -> Choice:
-            return spoken(model(request.messages))
+        async def answered(request: ChatRequest) -> ChatChoice:
+            return in_chat(model(request.messages))
 
         async with self._slots:
             gateway, client = await self._started()

@@ -21,11 +21,11 @@ import numpy as np
 from skg_bench.asking.arrivals import ask_each
 from skg_bench.asking.asking import Completion, End, Prompt, TextModel
 from skg_bench.asking.chat_requests import PEER, ChatRequest, chat_reply
-from skg_bench.asking.gateway import Gateway, refusal
+from skg_bench.asking.gateway import Gateway, http_refusal
 from skg_bench.asking.http_server import HttpReply
 from skg_bench.asking.loop import asking_loop
 from skg_bench.asking.structured import structured_answer
-from skg_bench.asking.wire import Choice
+from skg_bench.asking.wire import ChatChoice
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
@@ -122,7 +122,7 @@ class PeerJobs:
         self.close = weakref.finalize(self, self._parts.close)
 
     def proposal(self, job: LearningJob) -> Proposal:
-        """What the program proposes. Where it fails, it ends, and the reason is the job's.
+        """The program's proposal. Where it fails, it ends, and the reason is the job's.
 
         Raises UsageError where it cannot be started, and as the model does.
         """
@@ -164,7 +164,7 @@ class PeerJobs:
                     self._answer(peer, ask, under_way)
                     until = time.monotonic() + self._settings.seconds
                 case _Ask() as ask if ask.reply.set_running_or_notify_cancel():
-                    ask.reply.set_result(refusal(404, "its job is over"))
+                    ask.reply.set_result(http_refusal(404, "its job is over"))
                 case None if not under_way.fresh and not under_way.calls:
                     raise _GoneError
                 case None:
@@ -197,7 +197,7 @@ class PeerJobs:
         finally:
             for place, ask in enumerate(asks):
                 if place not in calls:
-                    ask.reply.set_result(refusal(402, "the model of the run cannot be asked"))
+                    ask.reply.set_result(http_refusal(402, "the model of the run cannot be asked"))
             under_way.calls += [call for _, call in sorted(calls.items())]
 
     def _read(self, line: bytes, under_way: _UnderWay) -> Proposal:
@@ -235,9 +235,9 @@ class PeerJobs:
             first, wrong = structured_answer((line or b"").decode(errors="replace"), _FIRST)
             if not wrong and settings.name in (None, first["peer"]):
                 return peer
-            said = repr((line or b"")[:_SHOWN].decode(errors="replace").strip())
+            shown = repr((line or b"")[:_SHOWN].decode(errors="replace").strip())
             wanted = json.dumps({"peer": settings.name or "NAME"})
-            trouble = "it ended" if line is None else f"its first line is {said}, and {wanted} was expected"
+            trouble = "it ended" if line is None else f"its first line is {shown}, and {wanted} was expected"
         words = peer.last_words({gateway.key: "{key}"})
         self._parts.end_peer()
         remedy = "" if settings.makes is None else f". To install it: {settings.makes}"
@@ -264,8 +264,8 @@ def _line(name: str, address: str, key: str, job: LearningJob) -> bytes:
 def _reply(request: ChatRequest, completion: Completion) -> HttpReply:
     """The answer; else a refusal that clients do not try again, as the model was tried again already."""
     if completion.end != "ok":
-        return refusal(424, f"the model gave no answer: {completion.reason or completion.end}")
-    return chat_reply(request, Choice.of(completion.text), (completion.tokens_in, completion.tokens_out))
+        return http_refusal(424, f"the model gave no answer: {completion.reason or completion.end}")
+    return chat_reply(request, ChatChoice.of(completion.text), (completion.tokens_in, completion.tokens_out))
 
 
 def _by_number(calls: Sequence[Completion]) -> dict[str, Completion]:
@@ -273,7 +273,7 @@ def _by_number(calls: Sequence[Completion]) -> dict[str, Completion]:
 
 
 def _failure(end: End, reason: str) -> Completion:
-    """Of the program itself, which costs nothing more."""
+    """Failure of the program itself, which costs nothing more."""
     return Completion("", None, end, 0, 0, 0, 0.0, 0.0, reason)
 
 
