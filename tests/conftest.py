@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from copy import deepcopy
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,27 @@ def _drawn_once() -> None:
         return known[key][:, :width]
 
     pigeonhole._counts = counts
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _parsed_once() -> None:
+    """Each call of Hydra parses the same 22 yaml files, a third of its time; a test process makes hundreds of calls."""
+    import yaml
+
+    load = yaml.load
+    known: dict[str, Any] = {}
+
+    def loaded(stream: Any, Loader: Any) -> Any:  # noqa: N803  as PyYAML calls it
+        if Loader.__name__ != "OmegaConfLoader" or isinstance(stream, str | bytes):
+            return load(stream, Loader)
+        text = stream.read()
+        if text not in known:
+            again = StringIO(text)
+            again.name = stream.name  # stands in errors
+            known[text] = load(again, Loader)
+        return deepcopy(known[text])
+
+    yaml.load = loaded
 
 
 @pytest.fixture

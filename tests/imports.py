@@ -28,9 +28,15 @@ def modules(root: Path = ROOT) -> dict[str, Path]:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """A source file, parsed once in a test process: many tests of the house look at all of them, 2 s each time."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
 def trees(root: Path = ROOT) -> Mapping[str, ast.Module]:
     """The source of all modules of the package, parsed."""
-    return {name: ast.parse(path.read_text("utf-8")) for name, path in modules(root).items()}
+    return {name: parsed(path) for name, path in modules(root).items()}
 
 
 def named(tree: ast.AST, known: Iterable[str], start: str = "") -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ from skg_bench.core.package import VERSION
 from skg_bench.runfolder.telling import telling_of
 from skg_bench.simulator.advice.outcome import advice
 from tests.house_figures import CHANGELOG, PAGE, classes, fields, figures, optional, released, risen
-from tests.imports import ROOT, Import, imports, modules
+from tests.imports import ROOT, Import, imports, modules, parsed
 
 Arrow = tuple[str, str]
 
@@ -99,7 +99,7 @@ def test_every_room_stands_once_in_the_drawing_and_arrows_point_down() -> None:
 
 def names_in_docstring(file: Path) -> list[str]:
     """Modules and rooms that the docstring of a room names and that are not there."""
-    tree = ast.parse(file.read_text("utf-8"))
+    tree = parsed(file)
     defined = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -151,7 +151,7 @@ def test_no_word_of_a_domain_stands_outside_of_its_folder() -> None:
         if not re.search("/(simulator/advice|study)/", path.as_posix())
     ]
     assert len(files) > 300
-    texts = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    texts = [(path, node) for path in files for node in ast.walk(parsed(path))
              if isinstance(node, ast.Constant)]  # fmt: skip
     assert [f"{path}:{node.lineno}: {node.value}" for path, node in texts if node.value in own] == []
 

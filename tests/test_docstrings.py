@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.imports import parsed
+
 ROOT = Path(__file__).resolve().parents[1]
 NO_BEGINNING = {
     "Everything", "It", "Its", "Nobody", "Nothing", "Somebody", "Something", "That", "Their", "These", "This", "Those",
@@ -35,7 +37,7 @@ def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
         (path.relative_to(ROOT).as_posix(), line, text)
         for folder in ("skg_bench", "experiments")
         for path in sorted((ROOT / folder).rglob("*.py"))
-        for line, text in docstrings(ast.parse(path.read_text("utf-8")))
+        for line, text in docstrings(parsed(path))
     ]
     assert len(lines) > 3000
     bad = [(file, line, text) for file, line, text in lines if begins_badly(text)]

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from tests.imports import ROOT, named
+from tests.imports import ROOT, named, parsed
 
 BENCH = "bench"
 PEERS = "experiments.bench.speed.peers"  # plays the questions of other experiments with other people's packages
@@ -25,7 +25,7 @@ def foreign(files: dict[str, Path]) -> list[str]:
     return [
         f"{files[name].relative_to(ROOT)}:{line} imports {other}"
         for name in files
-        for line, other in named(ast.parse(files[name].read_text("utf-8")), files)
+        for line, other in named(parsed(files[name]), files)
         if place(files[other]) not in (place(files[name]), (BENCH,)) and name != PEERS
     ]
 

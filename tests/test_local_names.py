@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.imports import parsed
+
 ROOT = Path(__file__).resolve().parents[1]
 NO_NOUNS = {"found", "said", "told", "asked", "one", "on", "of", "own", "there"}
 
@@ -27,7 +29,7 @@ def test_parameters_and_variables_of_functions_are_nouns() -> None:
     left = [
         f"{path.relative_to(ROOT).as_posix()}:{line}: {name}"
         for path in files
-        for line, name in sorted(set(bound(ast.parse(path.read_text("utf-8")))))
+        for line, name in sorted(set(bound(parsed(path))))
         if name in NO_NOUNS
     ]
     assert left == []

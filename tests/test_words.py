@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.imports import parsed
 from tests.test_local_names import NO_NOUNS
 
 PACKAGE = Path(__file__).resolve().parents[1] / "skg_bench"
@@ -17,7 +18,7 @@ OPTIONS = {"curator", "embedder", "launcher", "llm", "policy", "reranker", "rout
 def public_classes() -> dict[str, list[str]]:
     found = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(path.relative_to(PACKAGE).as_posix())
     return found
@@ -38,7 +39,7 @@ def homes() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE)
-        names = set() if place.as_posix() in COMMANDS else set(definitions(ast.parse(path.read_text("utf-8"))))
+        names = set() if place.as_posix() in COMMANDS else set(definitions(parsed(path)))
         if path.stem != "__init__" and path.name not in ("cli.py", "commands.py") and place.parts[0] not in OPTIONS:
             names.add(f"{path.stem}.py")
         for name in names:

@@ -1,7 +1,9 @@
 """Classes of somebody else that arms play: digests for a run's identity, and the commits of their repositories."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import packages_distributions, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from skg_bench.app.packages import Package, packages
@@ -45,5 +47,7 @@ def _sources(arms: Sequence[Arm]) -> Iterator[tuple[str, list[ClassSource]]]:
 
 
 def _version(name: str) -> str | None:
+    if name not in sys.modules and not (name.isidentifier() and find_spec(name)):
+        return None  # a folder that is not installed: the lists of all distributions take up to a second to read
     distributions = packages_distributions().get(name, ())
     return version(distributions[0]) if distributions else None

@@ -10,12 +10,7 @@ from skg_bench.app.overrides import Override
 from skg_bench.core.errors import UsageError, nearest
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-_PRICES = (
-    "wrong",
-    "usd",
-    "second",
-    "offer",
-)  # keys of `utility`: PRICES, whose module takes 0.2 s to import
+_PRICES = ("wrong", "usd", "second", "offer")  # keys of `utility`: PRICES, whose module takes long to import
 
 
 def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], str | None]:

@@ -31,6 +31,11 @@ SIMULATED = {"tokens", "latency_ms"}  # the log has none: they are drawn by a us
 SETTINGS = {"model": "m", "temperature": 0.0, "top_p": 1.0}
 
 
+def play_small(folder: Path) -> None:
+    """Six users of two weeks: whoever is removed takes a fraction of a second."""
+    play_log(folder, users=6, weeks=2)
+
+
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPIK_URL_OVERRIDE", "OPIK_API_KEY", "MLFLOW_TRACKING_URI"):
@@ -40,7 +45,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def folder(once: Callable[..., Path], elsewhere: Path) -> Path:
     """A copy of a replayed log, and the log beside it."""
-    made = once("labels", play_log)
+    made = once("small_log", play_small)
     shutil.copy(made / "log.csv", elsewhere)
     return Path(shutil.copytree(made / "run", elsewhere / "run")).relative_to(elsewhere)
 
@@ -96,21 +101,21 @@ def test_nothing_of_a_user_is_left_and_the_others_are_whole(folder: Path) -> Non
     labels = (folder / LABELS_FILE).read_text().splitlines()
     code, out, _ = call("forget", str(folder), "--user", USER)
     assert code == 0
-    assert out.startswith("run: removed a user with 937 turns; 11 users are left\nlog.csv still has this user: ")
+    assert out.startswith("run: removed a user with 307 turns; 5 users are left\nlog.csv still has this user: ")
     assert holding(folder, words) == set()
     assert {name.partition("/")[0] for name in holding(folder, others)} >= {"turns", "updates", "report.html"}
     kept = (folder / LABELS_FILE).read_text().splitlines()
     assert 20 < len(kept) < len(labels)
     assert set(kept) < set(labels)
     code, out, _ = call("run", "--check", str(folder))
-    assert (code, out) == (0, "run: 3 arms, 12 files of logs, 1.3 MB: all is as it was written\n")
+    assert (code, out) == (0, "run: 3 arms, 12 files of logs, 0.3 MB: all is as it was written\n")
     assert "Removed since" in (folder / "report.html").read_text()
-    assert "1 of 12 users" in (folder / "report.html").read_text()
+    assert "1 of 6 users" in (folder / "report.html").read_text()
     assert Run(folder).manifest["removed_users"] == 1
-    assert Run(folder).manifest["log"]["users"] == 11
-    assert "11 users, 6 weeks" in Run(folder)._repr_html_()
-    assert "11 x 6" in call("runs", ".")[1]
-    assert call("compare", str(folder), "--metric", "hit_rate")[1].startswith("11 users, 2,885 turns of each arm")
+    assert Run(folder).manifest["log"]["users"] == 5
+    assert "5 users, 2 weeks" in Run(folder)._repr_html_()
+    assert "5 x 2" in call("runs", ".")[1]
+    assert call("compare", str(folder), "--metric", "hit_rate")[1].startswith("5 users, 477 turns of each arm")
 
 
 def test_figures_are_those_of_a_log_without_the_user(folder: Path) -> None:
@@ -138,7 +143,7 @@ def test_a_text_that_others_said_too_stays_theirs(folder: Path) -> None:
 def test_a_second_time_names_who_is_there(folder: Path) -> None:
     call("forget", str(folder), "--user", USER)
     assert "run has no such user; did you mean 'user" in refused("forget", str(folder), "--user", USER)
-    assert "valid: user 0, user 1, user 10, user 11, user 2, user 4" in refused("forget", "run", "--user", "nobody")
+    assert "valid: user 0, user 1, user 2, user 4, user 5" in refused("forget", "run", "--user", "nobody")
     assert call("forget", str(folder), "--user", OTHER)[1].startswith("run: removed a user with ")
     assert Run(folder).manifest["removed_users"] == 2
     assert call("run", "--check", str(folder))[0] == 0
@@ -159,9 +164,9 @@ def test_what_cannot_be_removed_is_refused_and_changes_nothing(folder: Path, tin
 
 
 def test_the_only_user_is_a_folder_to_delete(folder: Path) -> None:
-    for user in range(11):
+    for user in range(5):
         call("forget", str(folder), "--user", f"user {user}")
-    assert "run has no other user; delete the folder" in refused("forget", "run", "--user", "user 11")
+    assert "run has no other user; delete the folder" in refused("forget", "run", "--user", "user 5")
 
 
 KILLS = {
@@ -196,7 +201,7 @@ def after(module, name, n): at(module, name, n, True)
 @pytest.fixture(scope="module")
 def undisturbed(once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Files of a run from which a user was removed without a kill."""
-    run = Path(shutil.copytree(once("labels", play_log) / "run", tmp_path_factory.mktemp("undisturbed") / "run"))
+    run = Path(shutil.copytree(once("small_log", play_small) / "run", tmp_path_factory.mktemp("undisturbed") / "run"))
     call("forget", str(run), "--user", USER)
     return {str(file.relative_to(run)): file.read_bytes() for file in run.rglob("*") if file.is_file()}
 
@@ -226,11 +231,11 @@ def test_a_removal_that_is_killed_is_completed_by_the_next_one(
 
 
 def test_the_command_of_the_run_never_brings_a_user_back(folder: Path, once: Callable[..., Path]) -> None:
-    path = once("labels", play_log) / "log.csv"
+    path = once("small_log", play_small) / "log.csv"
     words = ["simulator=recorded", f"simulator.path={path}", COLUMNS, ARMS, "reference=never", f"out={folder}"]
     old = shards.path(folder, "turns", "all", 0).read_bytes()
     call("forget", str(folder), "--user", USER)
-    assert len(set(skg_bench.run(words, progress=False).turns("all", ["user"])["user"].to_pylist())) == 11
+    assert len(set(skg_bench.run(words, progress=False).turns("all", ["user"])["user"].to_pylist())) == 5
     (folder / "report.html").unlink()
     with pytest.raises(
         UsageError, match=r"report.html is missing, and users were removed from run, .* `skg-bench report"
@@ -311,11 +316,11 @@ def test_users_who_share_a_memory_are_said_to(folder: Path) -> None:
 
 
 def test_a_hashed_user_is_found_by_their_name(folder: Path, once: Callable[..., Path]) -> None:
-    path = once("labels", play_log) / "log.csv"
+    path = once("small_log", play_small) / "log.csv"
     words = ["simulator=recorded", f"simulator.path={path}", COLUMNS, ARMS, "reference=never", "out=hashed"]
     skg_bench.run([*words, "simulator.redact=true"], progress=False)
     code, out, _ = call("forget", "hashed", "--user", USER)
-    assert (code, out.splitlines()[0]) == (0, "hashed: removed a user with 937 turns; 11 users are left")
+    assert (code, out.splitlines()[0]) == (0, "hashed: removed a user with 307 turns; 5 users are left")
 
 
 def test_a_user_of_imported_results_is_removed_too(tiny_run: Run, elsewhere: Path) -> None:

@@ -63,7 +63,7 @@ def test_an_opik_that_does_not_delete_is_named_with_what_to_do(folder: Path, mon
         assert code == 1
         assert "left: opik: the server still shows " in out
         assert "what to delete there: the threads all/u" in out
-        assert len(names(Run(folder))) == 11
+        assert len(names(Run(folder))) == 5
     finally:
         server.stop()
 

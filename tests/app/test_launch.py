@@ -9,7 +9,7 @@ import pytest
 from markupsafe import escape
 
 import skg_bench
-from skg_bench.app import launch, run_identity
+from skg_bench.app import launch, outside_sources, run_identity
 from skg_bench.app.compose import compose
 from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.core.errors import UsageError
@@ -52,6 +52,15 @@ def test_a_run_leaves_the_files_that_the_design_promises(tiny_run: skg_bench.Run
     assert {"python", "numpy", "skg-bench"} <= set(manifest["versions"])
     page = (tiny_run.path / "report.html").read_text("utf-8")
     assert escape(shlex.join(["skg-bench", "run", *counted])) in page
+
+
+def test_lists_of_all_distributions_are_not_read_for_a_folder_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They take up to a second in each run of somebody's file."""
+    assert outside_sources._version("pytest") == pytest.__version__
+    monkeypatch.delattr(outside_sources, "packages_distributions")
+    assert outside_sources._version("not_installed") is outside_sources._version("no-name.at all") is None
 
 
 def test_a_finished_run_is_returned_untouched(tiny_run: skg_bench.Run, tiny: tuple[str, ...]) -> None:

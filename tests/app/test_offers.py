@@ -33,6 +33,7 @@ from skg_bench.core.reach import Reach, ReachKind
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 from tests.app.test_files_of_others import CASE
+from tests.imports import parsed
 from tests.llm.server import Server
 from tests.runs import changed
 
@@ -381,7 +382,7 @@ RESOLVING = {
 
 
 def names(file: Path) -> set[str]:
-    tree = ast.parse(file.read_text("utf-8"))
+    tree = parsed(file)
     found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return found | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 

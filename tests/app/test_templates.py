@@ -87,7 +87,7 @@ def test_the_gate_lets_the_same_pass_and_a_worse_one_fail(
     """Of the harness itself no commit is asked for: it is no repository where it is installed."""
     installed = tmp_path / "site"
     for name in ("skg_bench", "conf", "data", "experiments"):
-        shutil.copytree(ROOT / name, installed / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, installed / name)
     shell["PYTHONPATH"] = str(installed)
     folder = tmp_path / "mine"
     commands = made("gate", folder)

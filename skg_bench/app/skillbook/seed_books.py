@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from skg_bench.app.skillbook import files
-from skg_bench.app.skillbook.files import Named
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import named_books
-from skg_bench.skillbook.conversion import from_ace
 
 _MOST = 10_000  # ratings of all skills together: each is an operation of every user
 
@@ -22,9 +19,12 @@ def seed_book(name: str) -> SeedBook:
 
     Raises UsageError for files and folders that hold none, or more ratings than users should start with.
     """
+    from skg_bench.app.skillbook import files  # the formats of skillbooks take 0.1 s, and few runs begin with one
+    from skg_bench.skillbook.conversion import from_ace
+
     named = named_books()
     path = named.get(name, Path(name))
-    document = Named(path).document() if path.is_file() or path.is_dir() else None
+    document = files.Named(path).document() if path.is_file() or path.is_dir() else None
     if document is None:
         known = "".join(f"{name}, " for name in named)
         raise UsageError(

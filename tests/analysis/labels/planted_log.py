@@ -11,6 +11,7 @@ from skg_bench.analysis.labels.hit_pairs import ArmHits, HitPairs
 from skg_bench.analysis.labels.label_shares import PairLabel
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I64
+from tests.runs import logs_alone
 
 WORDINGS = 3  # texts of a right answer
 ARMS = """arms={all: [curator=everything, policy.threshold=0.5], near: [curator=everything, policy.threshold=0.75],
@@ -20,11 +21,9 @@ COLUMNS = f"simulator.columns={{{', '.join(f'{name}: {name}' for name in ('inten
 
 def write_log(folder: Path, users: int = 12, weeks: int = 6) -> Path:
     """A CSV file of what users asked the model, with intents, answers and prices."""
-    world = skg_bench.run(
-        [f"users={users}", f"weeks={weeks}", "arms={never: [policy=never, curator=none]}", "reference=never",
-         f"out={folder / 'world'}"],
-        progress=False,
-    )  # fmt: skip
+    arm = ("arms={never: [policy=never, curator=none]}", "reference=never")
+    with logs_alone():
+        world = skg_bench.run([f"users={users}", f"weeks={weeks}", *arm, f"out={folder / 'world'}"], progress=False)
     columns = ["message", "time", "event", "intent", "request_type", "answer_correct"]
     rows = world.turns("never", columns).to_pylist()
     with (folder / "log.csv").open("w", newline="") as file:
@@ -39,13 +38,13 @@ def write_log(folder: Path, users: int = 12, weeks: int = 6) -> Path:
     return folder / "log.csv"
 
 
-def play_log(folder: Path) -> None:
+def play_log(folder: Path, users: int = 12, weeks: int = 6) -> None:
     """Write the log, and replay it under three arms."""
     folder.mkdir(parents=True, exist_ok=True)
     skg_bench.run(
         [
             "simulator=recorded",
-            f"simulator.path={write_log(folder)}",
+            f"simulator.path={write_log(folder, users, weeks)}",
             COLUMNS,
             ARMS,
             "reference=never",

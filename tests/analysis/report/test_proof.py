@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from typer.testing import CliRunner
 
 from skg_bench import run as simulate
-from skg_bench.analysis import report
+from skg_bench.analysis import report, summary
 from skg_bench.analysis.comparison.companion_runs import companion_runs
 from skg_bench.analysis.comparison.contrasts import findings
 from skg_bench.analysis.comparison.learning_effect import learning_effect
@@ -20,6 +20,7 @@ from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from tests.analysis.report.test_page import Outline
+from tests.runs import logs_alone
 
 Visit = Callable[..., Page]
 WORLD = (
@@ -41,18 +42,24 @@ ALWAYS = "skg: [], never: [policy=never, curator=none]"
 
 
 def made(tmp_path_factory: pytest.TempPathFactory, name: str, arms: str, *more: str) -> Run:
+    """A run with logs alone: what is asked of it here is computed from these."""
+    with logs_alone():
+        return whole(tmp_path_factory, name, arms, *more)
+
+
+def whole(tmp_path_factory: pytest.TempPathFactory, name: str, arms: str, *more: str) -> Run:
     out = tmp_path_factory.mktemp("proof") / name
     return simulate([*WORLD, f"arms={{{ALWAYS}, {arms}}}" if arms else f"arms={{{ALWAYS}}}", f"out={out}", *more])
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return made(tmp_path_factory, "plain", "")
+    return whole(tmp_path_factory, "plain", "")
 
 
 @pytest.fixture(scope="module")
 def over(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return made(tmp_path_factory, "over", f"{FROZEN}, {BOOKS}")
+    return whole(tmp_path_factory, "over", f"{FROZEN}, {BOOKS}")
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +74,13 @@ def permuted(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.req("P31")
 def test_evidence_is_what_each_run_says_by_itself(plain: Run, over: Run, asking: Run, permuted: Run) -> None:
-    whole = companion_runs(plain, [over, asking, permuted])
-    assert whole.learning_effect is not None
-    assert whole.transfer_matrix is not None
-    assert whole.learning_effect[1].effect.mean.tobytes() == learning_effect(over).effect.mean.tobytes()
-    assert whole.transfer_matrix[1].worth.mean.tobytes() == transfer_matrix(over).worth.mean.tobytes()
-    assert whole.findings == tuple(findings(asking))
-    assert whole.order_control == tuple(order_control(plain, permuted))
+    evidence = companion_runs(plain, [over, asking, permuted])
+    assert evidence.learning_effect is not None
+    assert evidence.transfer_matrix is not None
+    assert evidence.learning_effect[1].effect.mean.tobytes() == learning_effect(over).effect.mean.tobytes()
+    assert evidence.transfer_matrix[1].worth.mean.tobytes() == transfer_matrix(over).worth.mean.tobytes()
+    assert evidence.findings == tuple(findings(asking))
+    assert evidence.order_control == tuple(order_control(plain, permuted))
     alone = companion_runs(plain)
     assert (alone.learning_effect, alone.transfer_matrix, alone.findings, alone.order_control) == (None, None, (), ())
 
@@ -133,6 +140,7 @@ def test_the_command_takes_runs_beside(plain: Run, permuted: Run, tmp_path: Path
 
 
 def test_contrasts_sort_within_their_kind_and_lead_to_their_turns(visit: Visit, asking: Run) -> None:
+    summary.write_summary(asking)
     page = visit(report.write_page(asking))
     heading = page.locator("[data-table=asked-utility] thead button").first
     for _ in range(2):
