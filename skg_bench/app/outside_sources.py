@@ -45,5 +45,7 @@ def _sources(arms: Sequence[Arm]) -> Iterator[tuple[str, list[ClassSource]]]:
 
 
 def _version(name: str) -> str | None:
-    distributions = packages_distributions().get(name, ())
+    """Version of an installed package; None for a file, which is part of none."""
+    # a second of processor time: the files of all that is installed are read
+    distributions = packages_distributions().get(name, ()) if name.isidentifier() else ()
     return version(distributions[0]) if distributions else None
