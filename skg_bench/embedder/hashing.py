@@ -55,7 +55,7 @@ class Hashing:
         parts = [_parts(text) for text in texts]
         number = {part: i for i, part in enumerate(dict.fromkeys(chain.from_iterable(parts)))}
         signs = self._signs(np.array([text_hash(part) for part in number], np.uint64))
-        sums = [signs[[number[part] for part in some]].sum(axis=0, dtype=np.float64) for some in parts]
+        sums = [signs[[number[part] for part in some]].sum(axis=0, dtype=np.int32) for some in parts]
         return quantise(np.stack(sums))
 
     def _signs(self, hashes: U64) -> npt.NDArray[np.int8]:
