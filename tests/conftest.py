@@ -73,7 +73,7 @@ def _alone() -> None:
         named = any(override.path in ("workers", "profile") for override in overrides)
         return compose(composer, overrides) | ({} if named else {"workers": 1})
 
-    Composer.root = root  # type: ignore[method-assign]
+    Composer.root = root  # type: ignore[assignment, method-assign]
 
 
 @pytest.fixture
