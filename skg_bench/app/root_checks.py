@@ -5,12 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from skg_bench.app import salts
 from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, SHARED_SEAMS
 from skg_bench.app.overrides import Override
 from skg_bench.core.errors import UsageError, nearest
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_PRICES = (
+    "wrong",
+    "usd",
+    "second",
+    "offer",
+)  # keys of `utility`: PRICES, whose module takes 0.2 s to import
 
 
 def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], str | None]:
@@ -19,6 +24,13 @@ def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], str | None]:
         return None if whole and low <= value <= high else f"must be a whole number from {low} to {high}"
 
     return wrong
+
+
+def _salt(value: Any) -> str | None:
+    text = value in ("draw", "env") or (isinstance(value, str) and re.fullmatch("0x[0-9a-fA-F]{1,32}", value))
+    if text or not _whole(0, 2**128 - 1)(value):
+        return None
+    return "must be draw, env, or a number of 128 bits: whole, from 0, or 0x and up to 32 hex digits"
 
 
 def _or_null(check: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
@@ -132,10 +144,8 @@ def _comparison(value: Any) -> str | None:
 
 
 def _utility(value: Any) -> str | None:
-    from skg_bench.analysis.counts.metrics import PRICES
-
-    if not isinstance(value, Mapping) or set(value) != set(PRICES):
-        return f"must have exactly the keys {', '.join(PRICES)}"
+    if not isinstance(value, Mapping) or set(value) != set(_PRICES):
+        return f"must have exactly the keys {', '.join(_PRICES)}"
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v < 1e12 for v in value.values())
     return None if numbers else "must be numbers, none negative"
 
@@ -145,7 +155,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "profile": _name,
     "question": _text,
     "seed": _whole(0, 2**63 - 1),
-    "salt": salts.wrong,
+    "salt": _salt,
     "users": _or_null(_whole(1)),
     "weeks": _or_null(_whole(1, 520)),
     "cohort": _whole(1),

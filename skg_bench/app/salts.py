@@ -59,14 +59,6 @@ def digest(salt: int) -> str:
     return blake2b(b"salt" + salt.to_bytes(SALT_BITS // 8, "little"), digest_size=16).hexdigest()
 
 
-def wrong(value: Any) -> str | None:
-    """Reason why `salt` of a configuration cannot have this value; None: it can."""
-    if value in ("draw", "env") or (isinstance(value, str) and _HEX.fullmatch(value)):
-        return None
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**SALT_BITS
-    return None if whole else "must be draw, env, or a number of 128 bits: whole, from 0, or 0x and up to 32 hex digits"
-
-
 def given_salt(value: Any) -> Salt:
     """The salt that the configuration, or for `env` the environment, gives; a fresh one for `draw`.
 

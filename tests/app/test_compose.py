@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from hydra import compose as hydra_compose
 
+from skg_bench.analysis.counts.metrics import PRICES
 from skg_bench.app import hydra_trees as module
+from skg_bench.app import root_checks
 from skg_bench.app.compose import compose, composer
 from skg_bench.app.overrides import parse, sweep_cells
 from skg_bench.core.errors import UsageError
@@ -325,3 +327,7 @@ def test_a_sweep_expands_to_cells_and_the_last_override_varies_fastest() -> None
         ["seed=2", "users=3", "policy=always"],
     ]
     assert sweep_cells(["+seed=range(3)"]) == [["+seed=0"], ["+seed=1"], ["+seed=2"]]
+
+
+def test_keys_of_utility_that_are_known_without_importing_its_module_are_those_of_that_module() -> None:
+    assert root_checks._PRICES == PRICES

@@ -1,8 +1,8 @@
 """What a skill may not say: hidden characters and addresses, and the many texts that only look like these."""
 
 import sys
-import time
 import unicodedata
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -92,6 +92,12 @@ def test_texts_without_a_dot_a_colon_and_an_at_sign_hold_no_address(text: str) -
     "part", ["a.", "a-", "1.", "1:", ":", "::", "a@", "a@a.", "@a.", "www.", "xn--", "a.xn--", "f.a:", "/", "data:a/"]
 )
 def test_long_texts_take_linear_time(part: str) -> None:
-    begin = time.perf_counter()
-    flaw_of([part * 50_000, part * 50_000 + "g"], 10**6)
-    assert time.perf_counter() - begin < 5
+    def took(times: int) -> float:
+        text, seconds = part * times, list[float]()
+        for _ in range(3):
+            begin = process_time()
+            flaw_of([text, text + "g"], 10**6)
+            seconds.append(process_time() - begin)
+        return min(seconds)
+
+    assert took(8000) < 24 * took(1000)  # 8 times, and 50 to 70 times where time is quadratic
