@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from io import StringIO
 from pathlib import Path
@@ -81,6 +81,22 @@ def _parsed_once() -> None:
         return deepcopy(known[text])
 
     yaml.load = loaded
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _alone() -> None:
+    """Runs of this process start no other one unless they name `workers` or a profile: the default is two, each of
+    which takes longer to start than the run of a test takes.
+    """
+    from skg_bench.app.compose import Composer
+
+    compose = Composer.root
+
+    def root(composer: Composer, overrides: Sequence[Any]) -> dict[str, Any]:
+        named = any(override.path in ("workers", "profile") for override in overrides)
+        return compose(composer, overrides) | ({} if named else {"workers": 1})
+
+    Composer.root = root  # type: ignore[assignment, method-assign]
 
 
 @pytest.fixture

@@ -25,6 +25,15 @@ def logs_alone() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def tables_alone() -> Iterator[None]:
+    """Runs of this process end without the page."""
+    from skg_bench.analysis import report
+
+    with patch.object(report, "write_page", lambda *_: None):
+        yield
+
+
 def save(folder: Path, content: Mapping[str, Any]) -> None:
     """Write a manifest whose identity, if it has one, is that of its content. The domain is *answers* by default."""
     content = {"domain": Domain("answers").plain(), **content}

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
 from skg_bench.app.control_arms import NEEDED_OPTIONS, control_arm, controls_by_name, with_controls
-from skg_bench.app.hydra_trees import Config, HydraTrees, hydra_trees, plainly_composed, raw_tree
+from skg_bench.app.hydra_trees import Config, HydraTrees, copied, hydra_trees, plainly_composed, raw_tree
 from skg_bench.app.overrides import Override, check_keys, deepened, has, parse
 from skg_bench.app.root_checks import check_arm_key, check_parts, check_root
 
@@ -51,7 +51,7 @@ class Composer:
         values = [deepened(override, raw) for override in overrides if not override.choice and not override.inner]
         for override in values:
             check_keys(override, raw)
-        root = with_controls(_resolved(_with(tree.copy(), values)))
+        root = with_controls(_resolved(_with(copied(tree), values)))
         check_root(root)
         return _named_as_chosen(root, overrides)
 
@@ -64,7 +64,7 @@ class Composer:
             for override in texts:
                 check_arm_key(override, f"arm {name!r}: ")
         whole = self._root_tree(overrides)
-        tree = whole.copy()
+        tree = copied(whole)
         with open_dict(tree):
             for key in _OF_ROOT:
                 tree.pop(key, None)
@@ -74,7 +74,7 @@ class Composer:
         inner = [override for override in overrides if override.inner]
         arms, without = {}, dict[str, list[str]]()
         for name, texts in arm_overrides.items():
-            arm = tree.copy()
+            arm = copied(tree)
             with open_dict(arm):
                 for override in texts:
                     if override.choice:
@@ -110,7 +110,7 @@ class Composer:
         inner = [override for override in overrides if override.inner]
         if not inner:
             return tree
-        changed = tree.copy()
+        changed = copied(tree)
         for override in inner:
             check_keys(override, raw_tree(changed), where)
             group = override.path.rpartition(".")[2]
@@ -155,7 +155,7 @@ def _choices(chosen: Mapping[str, str]) -> tuple[str, ...]:
 
 def _without(tree: DictConfig) -> DictConfig:
     """The tree without what its options brought along, which has been chosen."""
-    plain = tree.copy()
+    plain = copied(tree)
     with open_dict(plain):
         for node in [*_nodes(plain), plain]:
             node.pop(_WITH, None)

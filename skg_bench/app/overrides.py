@@ -6,6 +6,7 @@ Hydra alone accepts `+sed=1` and runs with the wrong seed. Here every key must e
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -66,9 +67,14 @@ def sweep_cells(texts: Sequence[str]) -> list[list[str]]:
     return [list(cell) for cell in product(*choices)]
 
 
+@cache
+def _parser() -> OverridesParser:
+    return OverridesParser.create()
+
+
 def _parsed(text: str, where: str) -> HydraOverride:
     try:
-        return OverridesParser.create().parse_override(text)
+        return _parser().parse_override(text)
     except HydraException as error:
         reason = str(error).splitlines()[0]
         raise UsageError(f"{where}{text}: {reason}; an override reads key=value, quote special signs") from error

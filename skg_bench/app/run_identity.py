@@ -148,8 +148,12 @@ def _changed_files(package: Package) -> list[str]:
 
 def versions() -> dict[str, str]:
     """Versions of all that the bits of a run depend on."""
-    main_versions = {"python": platform.python_version(), "skg-bench": VERSION}
-    return {**main_versions, **{name: version(name) for name in _LIBRARIES}}
+    return {"python": platform.python_version(), "skg-bench": VERSION, **_library_versions()}
+
+
+@cache
+def _library_versions() -> dict[str, str]:
+    return {name: version(name) for name in _LIBRARIES}
 
 
 def _commit() -> tuple[str | None, str | None]:

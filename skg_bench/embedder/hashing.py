@@ -16,7 +16,7 @@ import numpy.typing as npt
 from skg_bench.core.draws import fold, key
 from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I16, U64
+from skg_bench.core.grid import I16, U64
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.text import text_hash
 from skg_bench.embedder.cache import TextProgress
@@ -59,12 +59,12 @@ class Hashing:
         sums = [vectors[[number[word] for word in some]].sum(axis=0) for some in words]
         return quantise(np.stack(sums))
 
-    def _vectors(self, words: Sequence[str]) -> F64:
+    def _vectors(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         """Sums of the signs of each word's parts, `[n, dimensions]`."""
         parts = [_parts(word) for word in words]
         number = {part: i for i, part in enumerate(dict.fromkeys(chain.from_iterable(parts)))}
         signs = self._signs(np.array([text_hash(part) for part in number], np.uint64))
-        return np.stack([signs[[number[part] for part in some]].sum(axis=0, dtype=np.float64) for some in parts])
+        return np.stack([signs[[number[part] for part in some]].sum(axis=0, dtype=np.int32) for some in parts])
 
     def _signs(self, hashes: U64) -> npt.NDArray[np.int8]:
         """Hashes `[P]` to -1 and 1 `[P, dimensions]`."""

@@ -125,7 +125,7 @@ def _effect(made: Run) -> list[str]:
     return ["contrasts=[{" + ", ".join(f"{key}: {value}" for key, value in fields.items()) + "}]"]
 
 
-def test_an_assistant_is_chosen_at_the_root_and_overridden_by_an_arm(base: Run, tmp_path: Path) -> None:
+def test_an_assistant_is_chosen_at_the_root_and_overridden_by_an_arm(base: Run, tmp_path: Path, bare: None) -> None:
     root = run(tmp_path / "root", "assistant=toy", "arms={toy: [], skg: [assistant=pipeline]}", "reference=toy",
                "policy.threshold=0.3")  # fmt: skip
     for arm in ("toy", "skg"):
@@ -135,13 +135,14 @@ def test_an_assistant_is_chosen_at_the_root_and_overridden_by_an_arm(base: Run, 
 # ---------------------------------------------------------------------------------------------------- the laws
 
 
+@pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize(("cohort", "workers"), [(2, 1), (4, 2)])
 def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path, cohort: int, workers: int) -> None:
     other = run(tmp_path / "other", table(*ARMS), f"cohort={cohort}", f"workers={workers}")
     assert world.differences(base, other, EVERYONE) == []
 
 
-def test_a_run_that_is_killed_goes_on_to_the_same_bits(base: Run, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_goes_on_to_the_same_bits(base: Run, tmp_path: Path, bare: None) -> None:
     out, words = tmp_path / "killed", [*WORLD, table(*ARMS), "cohort=1", "workers=1"]
     install(tmp_path / "site")
     path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
@@ -271,6 +272,7 @@ def test_traces_have_null_for_what_is_not_known(base: Run) -> None:
     assert {"hit", "right"} in [set(trace["tags"]) - {"toy"} for trace in toy]
 
 
+@pytest.mark.usefixtures("bare")
 def test_the_gate_tells_equal_bits_and_judges_a_changed_parameter(
     base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,7 +352,7 @@ def test_an_arm_cannot_ask_for_what_its_assistant_has_not(arm: str, reason: str)
     assert reason in message
 
 
-def test_values_of_the_root_for_pipelines_do_not_concern_it(base: Run, tmp_path: Path) -> None:
+def test_values_of_the_root_for_pipelines_do_not_concern_it(base: Run, tmp_path: Path, bare: None) -> None:
     made = run(tmp_path / "run", table("toy", "skg"), "reference=toy", "refit_every=7", "scope=pool+user", "pool=2")
     assert world.differences(base, made, EVERYONE, ["toy"]) == []
 

@@ -20,12 +20,14 @@ from skg_bench.app.compose import Composed, compose
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.launch import prepare
+from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.packages import packages
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import asking
 from skg_bench.core import assistant, deciding, state, types
 from skg_bench.core import world as world_types
 from skg_bench.core.errors import UsageError
+from skg_bench.core.launching import Launcher
 from skg_bench.core.spoken import SpeakingLLM
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
@@ -35,6 +37,7 @@ from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.saving import Surroundings, UnsavableError, flattened, restored
 from tests.conformance import worlds
+from tests.conformance.lasting import Lasting
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering
 from tests.runs import save
@@ -269,8 +272,17 @@ def plan(case: Case, folder: Path, *, alone: bool) -> Plan:
     return replace(made, arms=made.arms[:1]) if alone else made
 
 
-def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[], None] = lambda: None) -> Run:
-    """Simulate, or go on."""
+def played(case: Case, folder: Path, *, alone: bool) -> Plan:
+    """The plan as a command runs it, which embeds what users say: a world's other messages take most of the time."""
+    made = plan(case, folder, alone=alone)
+    return made if case.seam == "embedder" else needed_only(made, 0)
+
+
+def run(
+    made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[], None] = lambda: None, *,
+    launcher: Launcher | None = None,
+) -> Run:  # fmt: skip
+    """Simulate, or go on. `launcher`: default, one whose workers are one process, which all cases share."""
     out.mkdir(parents=True, exist_ok=True)
     manifest = {
         "schema": schema.SCHEMA_VERSION,
@@ -279,7 +291,8 @@ def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[],
         "users": made.users,
     }
     save(out, manifest)
-    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: tick())
+    engine.execute(made, out, cohort=cohort, workers=workers, launcher=launcher or Lasting(),
+                   progress=lambda _done, _total: tick())  # fmt: skip
     return Run(out)
 
 
@@ -295,9 +308,9 @@ def killed_and_resumed(case: Case, folder: Path, out: Path, workers: int) -> Run
             raise _KilledError
 
     try:
-        run(plan(case, folder, alone=True), out, SMALL, tick=kill)
+        run(played(case, folder, alone=True), out, SMALL, tick=kill)
     except _KilledError:
-        return run(plan(case, folder, alone=True), out, SMALL, workers)
+        return run(played(case, folder, alone=True), out, SMALL, workers)
     raise AssertionError(f"{case}: the world is too small to be killed between cohorts")
 
 
@@ -305,7 +318,7 @@ def changed_rows(case: Case, folder: Path, workers: int) -> list[str]:
     """Where the component's rows depend on how the run is cut. One run has all differences at once; only if it shows
     any, are they told apart.
     """
-    together = run(plan(case, folder, alone=False), folder / "together", LARGE)
+    together = run(played(case, folder, alone=False), folder / "together", LARGE)
     users = range(int(together.config["users"]))
     turns, weeks = together.turns("itself").num_rows / len(users), together.config["weeks"]
     assert turns > FORK, f"{case}: {turns:.0f} turns a user in weeks={weeks}; let its yaml bring more than {FORK}"
@@ -335,7 +348,7 @@ def _lists(case: Case) -> list[str]:
 
 def _told_apart(case: Case, folder: Path, together: Run, users: range) -> list[str]:
     def alone(name: str, cohort: int, workers: int = 1) -> Run:
-        return run(plan(case, folder, alone=True), folder / name, cohort, workers)
+        return run(played(case, folder, alone=True), folder / name, cohort, workers)
 
     large, small = alone("large", LARGE), alone("small", SMALL)
     resumed = killed_and_resumed(case, folder, folder / "resumed", 1)
@@ -361,7 +374,8 @@ def changed_side_by_side(every: Sequence[Case], folder: Path) -> list[str]:
         [*worlds.SIMULATED, f"arms={{{table}}}", f"reference={every[0].seam}-{every[0].option}", "contrasts=[]"]
     )
     one, two = (
-        run(prepare(config).plan, folder / str(workers), cohort, workers) for cohort, workers in ((LARGE, 1), (24, 2))
+        run(prepare(config).plan, folder / str(workers), cohort, workers, launcher=Local())
+        for cohort, workers in ((LARGE, 1), (24, 2))
     )
     return world.differences(one, two, range(worlds.USERS))
 

@@ -136,7 +136,7 @@ def clinc150_fact_users(folder: Path) -> Overrides:
 
 def tellers(_folder: Path) -> Overrides:
     """Some who tell much, change it, and ask often."""
-    return (f"users={USERS}", "weeks=3", "simulator.asks_per_week=10", "simulator.changes=0.8", "seed=7")
+    return (f"users={USERS}", "weeks=2", "simulator.asks_per_week=10", "simulator.changes=0.8", "seed=7")
 
 
 def tasks(folder: Path) -> Overrides:

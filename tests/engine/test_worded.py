@@ -23,8 +23,9 @@ from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.told.codes import codes_in
 from tests.laws import world
-from tests.runs import save
+from tests.runs import logs_alone, save
 
+pytestmark = pytest.mark.usefixtures("bare")
 SIZE = ["simulator=told", "users=6", "weeks=5", "workers=1", "simulator.rated=1", "simulator.changes=0.8", "salt=0",
         "simulator.asks_per_week=15"]  # fmt: skip
 ARMS = (
@@ -65,7 +66,8 @@ class On:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return skg_bench.run([*SIZE, ARMS, "reference=never", f"out={tmp_path_factory.mktemp('told') / 'run'}"])
+    with logs_alone():
+        return skg_bench.run([*SIZE, ARMS, "reference=never", f"out={tmp_path_factory.mktemp('told') / 'run'}"])
 
 
 def plan(*more: str) -> Plan:
@@ -148,7 +150,7 @@ def test_feedback_is_about_the_words_that_were_said(tmp_path: Path) -> None:
 def test_an_assistant_that_only_passes_messages_on_is_the_same_as_none(tmp_path: Path) -> None:
     (tmp_path / "on.py").write_text(PASSES_ON)
     arms = f"arms={{passes: [assistant=python, assistant.file={tmp_path / 'on.py'}:On], never: [policy=never]}}"
-    run = skg_bench.run([*SIZE, arms, "reference=never", "users=3", f"out={tmp_path / 'run'}"])
+    run = skg_bench.run([*SIZE, arms, "reference=never", "users=3", "weeks=2", f"out={tmp_path / 'run'}"])
     one, other = (run.turns(arm).to_pandas() for arm in ("passes", "never"))
     for column in ("said", "answer_correct", "tokens_in", "tokens_out", "cost_usd", "latency_ms", "serving"):
         assert (one[column].astype(str) == other[column].astype(str)).all(), column
@@ -243,8 +245,8 @@ class Witness:
         return [self.words] * n, Completions(np.ones(n, np.int32), np.ones(n, np.int32), np.full(n, 0.5), np.ones(n))
 
 
-def witnessed(folder: Path, words: str = "I do not know.", arms: str = ARMS) -> tuple[Run, Witness]:
-    made, model = prepare(compose([*SIZE, arms, "reference=never"])), Witness(words=words)
+def witnessed(folder: Path, words: str = "I do not know.", arms: str = ARMS, *more: str) -> tuple[Run, Witness]:
+    made, model = prepare(compose([*SIZE, arms, "reference=never", *more])), Witness(words=words)
 
     def asking(arm: Arm) -> Arm:
         fork = None if arm.fork is None else replace(arm.fork, arm=asking(arm.fork.arm))
@@ -259,9 +261,15 @@ def witnessed(folder: Path, words: str = "I do not know.", arms: str = ARMS) -> 
     return Run(folder), model
 
 
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Witness]:
+    """A run of all arms, and all that its model was asked."""
+    return witnessed(tmp_path_factory.mktemp("asked"))
+
+
 @pytest.mark.req("K13")
-def test_a_prompt_holds_no_code_that_this_user_did_not_tell_before(tmp_path: Path) -> None:
-    run, model = witnessed(tmp_path)
+def test_a_prompt_holds_no_code_that_this_user_did_not_tell_before(asked: tuple[Run, Witness]) -> None:
+    run, model = asked
     told: dict[str, set[int]] = {}
     turns = rows(run, "never").sort_values(["user", "turn"])
     known: dict[tuple[int, str], set[int]] = {}
@@ -279,8 +287,8 @@ def test_a_prompt_holds_no_code_that_this_user_did_not_tell_before(tmp_path: Pat
     assert with_codes > 100
 
 
-def test_equal_asks_of_a_step_are_made_once_and_each_arm_pays(tmp_path: Path) -> None:
-    run, model = witnessed(tmp_path)
+def test_equal_asks_of_a_step_are_made_once_and_each_arm_pays(asked: tuple[Run, Witness]) -> None:
+    run, model = asked
     called = sum((rows(run, arm)["serving"] != "stored").sum() for arm in run.arms)
     paid = sum(rows(run, arm)["cost_usd"].sum() for arm in run.arms)
     assert paid == pytest.approx(0.5 * called)
@@ -288,7 +296,7 @@ def test_equal_asks_of_a_step_are_made_once_and_each_arm_pays(tmp_path: Path) ->
 
 
 def test_words_that_did_not_come_are_wrong_and_null_in_the_log(tmp_path: Path) -> None:
-    run, _ = witnessed(tmp_path, words="")
+    run, _ = witnessed(tmp_path, "", ARMS, "weeks=2")
     for arm in run.arms:
         turns = rows(run, arm)
         assert turns["said"].isna().all()

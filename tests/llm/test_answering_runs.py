@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+import skg_bench
 from skg_bench.runfolder.run import Run
 from tests.laws import world
 from tests.llm.server import Day, Server
-from tests.llm.test_learning_runs import begun, contents, run
+from tests.llm.test_learning_runs import apart, begun, contents, run
 
 ARMS = (
     "arms={never: [policy=never, curator=none], everything: [assistant=recall], "
@@ -54,7 +55,7 @@ def test_what_a_server_said_is_judged_and_played_again_without_it_to_the_byte(
     again = run(texts, OFFLINE="1")
     assert again.code == 0, again.text
     assert world.differences(Run(first), Run(tmp_path / "again"), range(4)) == []
-    same = run(overrides(None, tmp_path / "same", f"llm.llm.folder={recording}"), OFFLINE="1")
+    same = apart(overrides(None, tmp_path / "same", f"llm.llm.folder={recording}"), OFFLINE="1")
     assert same.code == 0, same.text
     assert contents(tmp_path / "same") == contents(first)
 
@@ -102,14 +103,14 @@ def test_a_budget_that_ends_stops_the_run_and_a_larger_one_goes_on(tmp_path: Pat
     assert set(server.seen.values()) == {1}
 
 
+@pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize(("day", "more"), [("refused", {}), ("500", {"times": 3})])
 def test_on_a_servers_bad_day_answers_that_did_not_come_are_wrong(
     tmp_path: Path, day: Day, more: Mapping[str, Any]
 ) -> None:
     with Server(day, script="reader", **more) as server:
-        ended = run(overrides(server, tmp_path / "out", "users=2", "weeks=1", "llm.llm.seconds=10"))
-    assert ended.code == 0, ended.text
-    turns = Run(tmp_path / "out").turns("never").to_pandas()
+        made = skg_bench.run(overrides(server, tmp_path / "out", "users=2", "weeks=1", "llm.llm.seconds=10"))
+    turns = made.turns("never").to_pandas()
     lost = turns["said"].isna()
     assert lost.all() if day != "500" else not lost.any()
     assert not turns.loc[lost, "answer_correct"].any()

@@ -6,7 +6,7 @@ import pytest
 
 from skg_bench.runfolder.run import Run
 from tests.llm.server import Server
-from tests.llm.test_learning_runs import contents, run
+from tests.llm.test_learning_runs import apart, contents, run
 
 
 def overrides(server: Server | None, out: Path, recording: Path, *more: str) -> list[str]:
@@ -21,7 +21,7 @@ def overrides(server: Server | None, out: Path, recording: Path, *more: str) -> 
     return [
         "experiment=guardian", "contrasts=[]", "policy=llm_chooser", "curator=reflecting", *models,
         "arms={model: [], never: [policy=never, curator=none]}", "reference=never",
-        "users=3", "weeks=2", "cohort=4", f"out={out}", *more,
+        "users=3", "weeks=2", "cohort=4", "workers=1", f"out={out}", *more,
     ]  # fmt: skip
 
 
@@ -35,6 +35,6 @@ def test_choices_are_recorded_beside_what_is_learned_and_played_again_to_the_byt
     assert server.requests > turns.num_rows > 20  # one for each message, and those of learning
     assert set(server.seen.values()) == {1}
     assert set(turns["propensity"].to_pylist()) == {1.0}
-    same = run(overrides(None, tmp_path / "same", recording), OFFLINE="1")
+    same = apart(overrides(None, tmp_path / "same", recording), OFFLINE="1")
     assert same.code == 0, same.text
     assert contents(tmp_path / "same") == contents(first)

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+import skg_bench
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.proposals import refusals_of
+from tests.app.test_cli import call
 from tests.laws import world
 from tests.llm.server import Day, Server
 
@@ -29,7 +31,7 @@ def overrides(server: Server | None, out: Path, *more: str) -> list[str]:
     return [
         "curator=reflecting", "curator.llm=recorded", f"curator.llm.address={address}", "curator.llm.model=toy",
         "curator.llm.key_from=null", "serving=prompted", ARMS, "reference=never", "users=4", "weeks=2",
-        "cohort=4", f"out={out}", *more,
+        "cohort=4", "workers=1", f"out={out}", *more,
     ]  # fmt: skip
 
 
@@ -47,10 +49,20 @@ def begun(texts: Sequence[str], **environment: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables)
 
 
-def run(texts: Sequence[str], **environment: str) -> Ended:
+def apart(texts: Sequence[str], **environment: str) -> Ended:
+    """The command in another process, which knows nothing of this one's runs."""
     process = begun(texts, **environment)
     text = process.communicate(timeout=300)[0]
     return Ended(process.returncode, text)
+
+
+def run(texts: Sequence[str], **environment: str) -> Ended:
+    """The command in this process, which has imported all that it needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"COLUMNS": "300", **environment}.items():
+            patch.setenv(name, value)
+        code, out, err = call("run", *texts)
+    return Ended(code, out + err)
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -85,7 +97,7 @@ def test_a_recorded_run_is_played_again_without_the_server_to_the_byte(
     again = run(texts, OFFLINE="1")
     assert again.code == 0, again.text
     assert world.differences(Run(first), Run(tmp_path / "again"), range(4)) == []
-    same = run(overrides(None, tmp_path / "same", f"curator.llm.folder={recording}"), OFFLINE="1")
+    same = apart(overrides(None, tmp_path / "same", f"curator.llm.folder={recording}"), OFFLINE="1")
     assert same.code == 0, same.text
     assert contents(tmp_path / "same") == contents(first)
 
@@ -134,6 +146,7 @@ def test_a_killed_run_goes_on_without_asking_what_was_answered_and_costs_the_sam
 
 
 @pytest.mark.req("P20")
+@pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize(
     ("day", "more", "results"),
     [
@@ -153,9 +166,7 @@ def test_on_a_servers_bad_day_the_run_ends_and_its_log_says_what_was_lost(
     with Server(day, **more) as server:
         seconds = 0.5 if day == "good" else 10
         texts = overrides(server, tmp_path / "out", "users=2", "weeks=1", f"curator.llm.seconds={seconds}")
-        ended = run(texts)
-    assert ended.code == 0, ended.text
-    jobs = Run(tmp_path / "out").learning("model").to_pylist()
+        jobs = skg_bench.run(texts).learning("model").to_pylist()
     assert jobs
     assert {job["result"] for job in jobs} <= results
     if day == "good":

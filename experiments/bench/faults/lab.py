@@ -23,8 +23,8 @@ ARMS = {  # the last two are the anchors of a gate
     "learns": "[]", "forks": "[fork=learns@5,router=exact]", "never": "[policy=never,curator=none]",
     "oracle": "[router=oracle,curator=oracle]",
 }  # fmt: skip
-WORDS = (  # 600 users in one week: three shards of each arm, and two cohorts a shard
-    "run", "profile=smoke", "users=600", "weeks=1", "simulator.messages_per_day=2", "cohort=300", "contrasts=[]",
+_WORDS = (
+    "run", "profile=smoke", "weeks=1", "simulator.messages_per_day=2", "contrasts=[]",
     f"arms={{{', '.join(f'{name}: {overrides}' for name, overrides in ARMS.items())}}}",
 )  # fmt: skip
 COMPARED = ("summary.json", "curves.csv")  # beside all shards
@@ -40,12 +40,18 @@ class Lab:
     limit: float  # seconds that a command may take
     stop: Event = field(default_factory=Event)
     mounts: bool = True  # a full disk may be a file system of its own
+    users: int = 600  # in one week: three shards of each arm, and two cohorts a shard
     base: Path = field(init=False)  # the undisturbed run
     seconds: float = field(init=False)  # that it takes
     bytes: dict[str, str] = field(init=False)  # digests of it
     known: dict[str, object] = field(default_factory=dict)  # what rows measured of undisturbed commands
     _lock: Lock = field(default_factory=Lock)
     _locks: dict[str, Lock] = field(default_factory=dict)
+
+    @property
+    def words(self) -> list[str]:
+        """The command, without its folder."""
+        return [*_WORDS, f"users={self.users}", f"cohort={self.users // 2}"]
 
     def once(self, name: str) -> Lock:
         """Lock to hold while something of this name is made that trials share."""
@@ -60,7 +66,7 @@ class Lab:
     def _run(self, name: str, *more: str) -> tuple[Path, float]:
         """An undisturbed run, and the seconds that it took."""
         out = self.home / name / "run"
-        running = self.start([*WORDS, f"out={out}", *more], out.parent)
+        running = self.start([*self.words, f"out={out}", *more], out.parent)
         try:
             done = running.wait()
             seconds = time.monotonic() - running.began
@@ -93,7 +99,7 @@ class Lab:
             shards = _UNFINISHED[number % len(_UNFINISHED)]
             out = self.home / f"unfinished{shards}" / "run"
             while not (out / "manifest.json").exists():
-                running = self.start([*WORDS, f"out={out}"], out.parent)
+                running = self.start([*self.words, f"out={out}"], out.parent)
                 try:
                     if running.until(lambda: turn_shards(out) >= shards, self.limit):
                         running.kill()
@@ -121,7 +127,7 @@ class Lab:
     def parts(self) -> bool:
         """Is there `part=I/N`?"""
         with self._lock:
-            return self.knows(*WORDS, "part=0/3", "--dry-run")
+            return self.knows(*self.words, "part=0/3", "--dry-run")
 
 
 def turn_shards(out: Path) -> int:
@@ -164,7 +170,7 @@ class Bench:
 
     def words(self, *more: str) -> list[str]:
         """The command."""
-        return [*WORDS, f"out={self.out}", *more]
+        return [*self.lab.words, f"out={self.out}", *more]
 
     def start(self, *more: str) -> Running:
         """Start the command; its processes end with the trial at the latest."""

@@ -188,13 +188,15 @@ def test_an_answer_of_somebody_else_is_a_leak_in_front_of_a_new_one_and_in_a_pro
     )
 
 
+@pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize(("cohort", "workers"), [(5, 1), (3, 2)])
 def test_cohorts_and_workers_change_no_row(base: Run, tmp_path: Path, cohort: int, workers: int) -> None:
-    some = {name: ARMS[name] for name in ("never", "dict", "waits", "listens")}
+    some = {name: ARMS[name] for name in ("never", "waits", "listens")} | {"dict": unchecked("ExactCache")}
     other = run(tmp_path / "other", arms(**some), "reference=never", f"cohort={cohort}", f"workers={workers}")
     assert world.differences(base, other, EVERYONE, list(some)) == []
 
 
+@pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize("name", ["saves", "dict"])
 def test_a_run_that_is_stopped_goes_on_to_the_same_rows(
     base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -209,7 +211,8 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_rows(
         if len(written) == 50:
             raise KeyboardInterrupt
 
-    table = arms(**{name: ARMS[name]}), f"reference={name}", "workers=1"
+    it = unchecked({"saves": "Saving", "dict": "ExactCache"}[name])
+    table = arms(**{name: it}), f"reference={name}", "workers=1"
     with monkeypatch.context() as patch:
         patch.setattr(execute, "CHECKPOINT", 0.0)
         patch.setattr(checkpoint, "_PATIENCE", 0)
@@ -296,15 +299,15 @@ def test_a_class_that_is_not_there_is_refused_by_name(tmp_path: Path, texts: lis
     assert reason in wrong(tmp_path, *texts)
 
 
+@pytest.mark.usefixtures("bare")
 def test_the_text_of_the_file_is_part_of_the_identity(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     identities = list[str]()
     for comment in ("", "# changed\n"):
         file.write_text(f"{comment}{FILE.read_text('utf-8')}", "utf-8")
-        table = arms(never=NEVER, it=["assistant=python", f"assistant.file={file}:PassOn"])
-        identities.append(
-            run(tmp_path / f"run{len(identities)}", table, "reference=never", "users=2").manifest["identity"]
-        )
+        table = arms(never=NEVER, it=["assistant=python", f"assistant.file={file}:PassOn", "assistant.controls=false"])
+        small = ("reference=never", "users=2", "weeks=1")
+        identities.append(run(tmp_path / f"run{len(identities)}", table, *small).manifest["identity"])
     assert len(set(identities)) == 2
 
 

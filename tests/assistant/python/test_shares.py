@@ -19,8 +19,9 @@ from tests.assistant.plugin import WORLD, run
 from tests.assistant.python.test_objects import FILE, NEVER, arms, playing, rows, unchecked, unlike
 
 SKG = ["policy.threshold=0.3"]
-SIZE = "assistant.parameters={size: 60}"
+SIZE = "assistant.parameters={size: 30}"
 ALL, PAIRS = "assistant.shares=all", "assistant.shares=2"
+WEEKS = "weeks=2"
 TABLE = {
     "never": NEVER,
     "dict": unchecked("ExactCache"),
@@ -28,13 +29,19 @@ TABLE = {
     "roomy": unchecked("Together", "assistant.parameters={size: 9999}", ALL),
     "all": playing("Together", SIZE, ALL),
     "pairs": playing("Together", SIZE, PAIRS),
-    "leaky": unchecked("Leaky", SIZE, ALL),
+    "leaky": unchecked("Leaky", "assistant.parameters={size: 9999}", ALL),
+}
+PLAYED = {  # without the controls that the base has passed
+    "never": NEVER,
+    "all": unchecked("Together", SIZE, ALL),
+    "pairs": unchecked("Together", SIZE, PAIRS),
+    "leaky": TABLE["leaky"],
 }
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return run(tmp_path_factory.mktemp("runs") / "base", arms(**TABLE), "reference=never", "cohort=512")
+    return run(tmp_path_factory.mktemp("runs") / "base", arms(**TABLE), "reference=never", "cohort=512", WEEKS)
 
 
 def hits(made: Run, arm: str) -> int:
@@ -55,7 +62,7 @@ def test_a_memory_for_all_forgets_in_order_of_time(base: Run) -> None:
             memory, key = memories.setdefault(row["user"] // size, {}), (row["user"], row["message"])
             assert row["source_turn"] == memory.get(key, -1), (arm, row)
             memory.setdefault(key, row["turn"])
-            if len(memory) > 60:
+            if len(memory) > 30:
                 del memory[next(iter(memory))]
     assert hits(base, "all") < hits(base, "pairs") < hits(base, "dict")
 
@@ -64,14 +71,15 @@ def test_answers_of_others_who_share_the_memory_are_leaks(base: Run) -> None:
     assert Counter(row["serving"] for row in rows(base, "leaky"))["leaked"] > 2
 
 
+@pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize(("cohort", "workers"), [(5, 1), (2, 2)])
 def test_cohorts_and_workers_change_no_row_of_a_memory_for_all(
     base: Run, tmp_path: Path, cohort: int, workers: int
 ) -> None:
     """Once, a dict of 200 answers for all users had 7.0 % hits with cohort=512, and 9.3 % with cohort=5."""
-    some = {name: TABLE[name] for name in ("never", "all", "pairs", "leaky")}
-    other = run(tmp_path / "other", arms(**some), "reference=never", f"cohort={cohort}", f"workers={workers}")
-    for name in some:
+    cut = (f"cohort={cohort}", f"workers={workers}")
+    other = run(tmp_path / "other", arms(**PLAYED), "reference=never", WEEKS, *cut)
+    for name in PLAYED:
         assert unlike(rows(base, name), rows(other, name)) == []
 
 
@@ -90,7 +98,7 @@ def test_one_instance_has_no_interval_and_says_so(base: Run) -> None:
 
 def test_instances_are_the_unit_of_intervals(base: Run, tmp_path: Path) -> None:
     """Three instances of two users: the mean over instances, each all the requests of its users."""
-    made = run(tmp_path / "pairs", arms(never=NEVER, skg=SKG, pairs=TABLE["pairs"]), "reference=never")
+    made = run(tmp_path / "pairs", arms(never=NEVER, skg=SKG, pairs=PLAYED["pairs"]), "reference=never", WEEKS)
     assert unlike(rows(base, "pairs"), rows(made, "pairs")) == []
     figures, by = read_summary(made), [[0, 0] for _ in range(3)]
     for row in rows(made, "pairs"):
@@ -121,12 +129,13 @@ class Slow(Together):
 """
 
 
+@pytest.mark.usefixtures("bare")
 def test_an_instance_that_was_killed_begins_anew_and_gives_the_same_rows(base: Run, tmp_path: Path) -> None:
     """Once, 10.9 % hits after a kill and 12.6 % without."""
     file, out = tmp_path / "slow.py", tmp_path / "out"
     file.write_text(FILE.read_text("utf-8") + SLOW, "utf-8")
-    it = ["assistant=python", f"assistant.file={file}:Slow", SIZE, ALL]
-    words = [*WORLD, arms(never=NEVER, it=it), "reference=never", f"out={out}"]
+    it = ["assistant=python", f"assistant.file={file}:Slow", "assistant.controls=false", SIZE, ALL]
+    words = [*WORLD, arms(never=NEVER, it=it), "reference=never", WEEKS, f"out={out}"]
     with subprocess.Popen(
         [sys.executable, "-m", "skg_bench", "run", *words], cwd=ROOT, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True,

@@ -1,6 +1,6 @@
 """Procedures fill slots and call tools, fail as declared, and are stored answers where nothing generalises."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from skg_bench.simulator.answers.judging import Users
 from skg_bench.simulator.answers.procedures import Procedures, Running
 from skg_bench.simulator.answers.world import AssistantUsers
 from tests.core import samples
+from tests.runs import tables_alone
 from tests.simulator.users import assistant, at, earlier_answers, moment, small_corpus
 
 N = 20_000
@@ -247,6 +248,18 @@ EAGER = ("simulator.accept=1", "simulator.fatigue=0", "simulator.rated_share=0.9
 ARMS = f"arms={{skg: [], run: [fork=skg@{FORK}, serving=procedure, freeze=all, freeze_at={FORK}]}}"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _without_page() -> Iterator[None]:
+    with tables_alone():
+        yield
+
+
+@pytest.fixture(scope="module")
+def well(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Procedures without a defect."""
+    return procedures(tmp_path_factory.mktemp("well"))
+
+
 def procedures(folder: Path, **changes: Any) -> Run:
     """What was captured up to a fork is run from then on, and nothing is learned any more."""
     values = {**SURE, **changes}
@@ -264,8 +277,10 @@ def causes(run: Run) -> list[str]:
     ("change", "bar"),
     [({"slots_filled": 0.0}, "slot"), ({"tool_fails": 1.0}, "tool"), ({"generalises": 0.0}, "generality")],
 )
-def test_a_planted_defect_moves_its_own_bar_and_no_other(tmp_path: Path, change: dict[str, Any], bar: str) -> None:
-    well, ill = procedures(tmp_path), procedures(tmp_path, **change)
+def test_a_planted_defect_moves_its_own_bar_and_no_other(
+    well: Run, tmp_path: Path, change: dict[str, Any], bar: str
+) -> None:
+    ill = procedures(tmp_path, **change)
     moved = {(a, b) for a, b in zip(causes(well), causes(ill), strict=True) if a != b}
     assert moved
     if bar == "generality":  # with no right skill left, a skill about something else is the threshold's fault
@@ -297,19 +312,19 @@ def test_where_nothing_comes_back_the_llm_answers_and_both_are_paid_for(tmp_path
     assert calls == pytest.approx((~turns.fallback_to_llm).groupby(turns.user).mean().mean())
 
 
-def test_the_ceiling_of_procedures_is_what_the_user_asked_for_before(tmp_path: Path) -> None:
+def test_the_ceiling_of_procedures_is_what_the_user_asked_for_before(well: Run, tmp_path: Path) -> None:
     """By intent; a one-off, in the same words. It is told where some arm runs procedures."""
-    run = procedures(tmp_path)
-    turns = run.turns("run", ["user", "turn", "intent", "message"]).to_pandas()
+    turns = well.turns("run", ["user", "turn", "intent", "message"]).to_pandas()
     about = turns.intent.astype(object).fillna(turns.message.astype(object))
     before = about.groupby([turns.user, about]).cumcount() > 0
-    ceiling = summary.read_summary(run).ceiling
+    ceiling = summary.read_summary(well).ceiling
     assert ceiling["procedure"].mean == pytest.approx(before.groupby(turns.user).mean().mean())
     assert (ceiling["procedure"].mean or 0.0) > (ceiling["1"].mean or 0.0)
     plain = simulate(["experiment=gate", "users=2", "weeks=1", f"out={tmp_path / 'plain'}"])
     assert "procedure" not in summary.read_summary(plain).ceiling
 
 
+@pytest.mark.usefixtures("bare")
 def test_named_by_intent_one_skill_serves_the_whole_intent(tmp_path: Path) -> None:
     """The next city is the same skill, renewed; named by request, it is another one."""
     arms = "arms={type: [serving=procedure], intent: [serving=procedure, named_by=intent]}"
@@ -323,6 +338,7 @@ def test_named_by_intent_one_skill_serves_the_whole_intent(tmp_path: Path) -> No
     assert set(added["type"].name) - set(added["intent"].name)
 
 
+@pytest.mark.usefixtures("bare")
 def test_merging_the_requests_of_an_intent_makes_its_procedures_general(tmp_path: Path) -> None:
     """Where none generalises from one example: who is asked for a name for each request has no use of the second."""
     arms = "arms={type: [serving=procedure], intent: [serving=procedure, named_by=intent], stored: [named_by=intent]}"
