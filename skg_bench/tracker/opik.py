@@ -48,8 +48,9 @@ class UndeliveredError(Exception):
 
 @dataclass(frozen=True)
 class Opik:
-    """A trace for each turn and each learning step of some users, in `events.jsonl` and on a server of Opik's. There is
-    also an experiment for each arm, once the run has figures.
+    """A trace for each turn and each learning step of some users, in `events.jsonl` and on a server of Opik's.
+
+    There is also an experiment for each arm, once the run has figures.
 
     Keys come from the environment only: OPIK_API_KEY, OPIK_WORKSPACE.
     """
