@@ -187,8 +187,8 @@ def members_of(text: str, names: Sequence[str], where: object) -> dict[str, obje
 
 
 def inner_members_of(text: str, outer: str, name: str, where: object) -> dict[str, object]:
-    """By key of the object `outer` of a JSON object, the value of the key `name` inside. If it is written with an
-    indent of 1, nothing else is parsed.
+    """Values of the key `name` in each object inside of the object `outer` of a JSON object, by key of that object. If
+    it is written with an indent of 1, nothing else is parsed.
 
     Raises UsageError as `json_of` does.
     """

@@ -30,12 +30,12 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker import events
 from skg_bench.tracker.address import check_address, without_secrets
-from skg_bench.tracker.opik_experiments import BATCH, STEP, arm_experiments, identifier, requests, traced_turns
+from skg_bench.tracker.opik_experiments import MOST_PARTS, STEP, arm_experiments, identifier, requests, traced_turns
 
 if TYPE_CHECKING:
     import httpx
 
-_BATCH = BATCH
+_BATCH = MOST_PARTS
 _KEY = (1 << 62) - 1
 _UNSEEN = '["input","output","metadata"]'  # not wanted back
 _LOOKS = (0.0, 0.5, 1.0, 2.0)  # seconds before each look for what was delivered
@@ -48,8 +48,9 @@ class UndeliveredError(Exception):
 
 @dataclass(frozen=True)
 class Opik:
-    """A trace for each turn and each learning step of some users, in `events.jsonl` and on a server of Opik's. There is
-    also an experiment for each arm, once the run has figures.
+    """A trace for each turn and each learning step of some users, in `events.jsonl` and on a server of Opik's.
+
+    There is also an experiment for each arm, once the run has figures.
 
     Keys come from the environment only: OPIK_API_KEY, OPIK_WORKSPACE.
     """

@@ -16,7 +16,7 @@ from skg_bench.runfolder.run import Run
 from skg_bench.tracker.events import trace_key
 from skg_bench.tracker.verdict_words import verdicts_in_words
 
-BATCH = 1000  # parts of a request: Opik takes no more
+MOST_PARTS = 1000  # parts of a request: Opik takes no more
 STEP = 6 * 3600 * 1000  # milliseconds
 _LEVELS = 5  # of an arm: the first figures of a run, such as utility and the share of right answers
 _LEARNING = "learning:"  # begins the names of traces that are no turns
@@ -59,7 +59,7 @@ def arm_experiments(run: Run, project: str) -> dict[str, dict[str, Any]]:
     summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
     words, bodies = verdicts_in_words(summary), dict[str, dict[str, Any]]()
     for arm in run.arms:
-        says = words.get(arm) or ("the reference" if arm == summary["reference"] else "not compared")
+        says = words.get(arm) or ("the reference" if arm == summary["reference"] else "no verdict")
         gap = summary["differences"].get(arm, {}).get("utility", {})
         scores = {
             "difference in utility": gap.get("mean"),
@@ -123,7 +123,7 @@ def requests(
 
 
 def _cut(parts: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (parts[first : first + BATCH] for first in range(0, len(parts), BATCH))
+    return (parts[first : first + MOST_PARTS] for first in range(0, len(parts), MOST_PARTS))
 
 
 def identifier(begins: int, number: int, key: int) -> str:
