@@ -59,7 +59,7 @@ _LARGEST = 1e-6  # difference of a propensity, which the log has as the engine c
 
 @dataclass(frozen=True)
 class Relived:
-    """What replays of a log gave."""
+    """Results of replays of a log."""
 
     users: I32  # [G] ids
     logged: LoggedRewards
@@ -222,7 +222,7 @@ class RelivingTask:
 
 @dataclass(frozen=True)
 class Reliving:
-    """Plays rows on the log, and sums up what came of them from turn `first` on: COLUMNS of ReplayedSums `[C, R]`."""
+    """Plays rows on the log, and sums up what came of them from turn `first` on: REPLAY_SUMS `[C, R]`."""
 
     job: Job
     log: ArmLog
