@@ -26,8 +26,8 @@ from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.grid import F64, I32
 
 REPLAY_SUMS = (
-    "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "variance", "llm_variance", "llm_scale",
-    "known", "modelled", "unsupported", "invented",
+    "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "variance", "llm_variance",
+    "llm_scale", "known", "modelled", "unsupported", "invented",
 )  # fmt: skip
 """Sums of a replay: turns; expected rewards; of unknown answers the expected rewards for being right, those of
 unsupported ones, the rewards if all were right, those of unsupported ones; their variance, that of the LLM's; rewards
