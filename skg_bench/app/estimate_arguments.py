@@ -62,8 +62,9 @@ def estimate_command(
     """
     with plain_errors():
         from skg_bench.app.estimate_tables import show_estimates
+        from skg_bench.app.estimating import estimate
 
         show_estimates(
-            log, policy or [], targets=target or [], columns=columns, reward=reward, arm=arm, against=against,
+            estimate, log, policy or [], targets=target or [], columns=columns, reward=reward, arm=arm, against=against,
             estimators=estimator or [], figure=figure, by_row=by_row, estimand=estimand, reward_model=reward_model,
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """`skg-bench estimate`: policies as the command line names them, and their values as tables."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +10,6 @@ import yaml
 from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, PolicyWeights
 from skg_bench.analysis.report.estimates_figure import estimates_svg
 from skg_bench.analysis.summary import replace_text
-from skg_bench.app.estimating import estimate
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, progress_bars
 from skg_bench.app.replay_tables import ends_in_words, show_replays, with_ends
@@ -27,6 +26,7 @@ _INTERVALS = "intervals: 95 %, for other {how}, Student's t; verdicts: not corre
 
 
 def show_estimates(
+    estimate: Callable[..., PolicyEstimates],
     log: Path,
     policies: Sequence[str],
     *,
@@ -41,7 +41,8 @@ def show_estimates(
     estimand: str | None,
     reward_model: str,
 ) -> None:
-    """Print values of policies, their differences, and whether the log carries a verdict; draw them.
+    """Print values of policies, their differences, and whether the log carries a verdict; draw them. `estimate`: the
+    function of app/estimating.py.
 
     Raises UsageError for bad input.
     """

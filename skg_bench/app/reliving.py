@@ -16,7 +16,7 @@ from skg_bench.analysis.policy_value.loop_values import LoggedRewards, ReplayedS
 from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.building import build
 from skg_bench.app.caller import callers_script_left_alone
-from skg_bench.app.counterexample import cases
+from skg_bench.app.composed_arms import arms
 from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.overrides import Override, check_keys, deepened, parse
 from skg_bench.app.trust import FromFile
@@ -32,6 +32,7 @@ from skg_bench.engine.agreement_judge import AgreementJudge
 from skg_bench.engine.cohort import Rollout, cohort_of
 from skg_bench.engine.execute import Job, Progress, replay_job
 from skg_bench.engine.plan import Plan
+from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.run import Run, made_here, same_events
 from skg_bench.simulator.logs.arm_log import ArmLog, arm_log
 from skg_bench.simulator.logs.logged_world import (
@@ -59,7 +60,7 @@ _LARGEST = 1e-6  # difference of a propensity, which the log has as the engine c
 
 @dataclass(frozen=True)
 class Relived:
-    """What replays of a log gave."""
+    """Results of replays of a log."""
 
     users: I32  # [G] ids
     logged: LoggedRewards
@@ -139,30 +140,28 @@ def _parts(users: I32, copies: int, run: Run) -> list[I32]:
 def _plan(
     run: Run, arm: str, targets: Mapping[str, Sequence[str]], *, reward: str, model: ModelKind, since: int | None
 ) -> tuple[Plan, ArmLog, OutcomeModels]:
-    origin, scenario, spec = FromFile(str(run.path), trusted=False), cases.scenario_of(run, 0), cases.spec_of(run, arm)
-    _check_logger(run, arm, spec)
-    specs = [spec, *(_target(spec, name, texts, since) for name, texts in targets.items())]
-    cases.admit(origin, scenario, specs)
+    origin, mine = FromFile(str(run.path), trusted=False), run.manifest["compositions"][arm]
+    _check_logger(run, arm, mine)
+    compositions = {arm: mine, **{name: _target(arm, mine, name, texts, since) for name, texts in targets.items()}}
     log = arm_log(run, arm, "answer_correct" if reward == UTILITY else reward)
-    embedder = build("embedder", scenario.embedder, origin)
+    embedder = build("embedder", run.config["embedder"], origin)
     if embedder.digest != run.manifest["data"]["embedder"]:
         raise UsageError(f"{run.path} was made from other data (embedder) than are here now; run it again")
     models = outcome_models(model, log, embedder.embed(log.messages))
-    arms = tuple(each.arm(each.name, origin) for each in specs)
-    world = LoggedWorld(log, models, arms[0].hit_latency_ms, run.domain, run.manifest["data"]["simulator"])
+    made = arms(compositions, origin)
+    world = LoggedWorld(log, models, made[0].hit_latency_ms, run.domain, run.manifest["data"]["simulator"])
     config = run.config
-    for each in arms[1:]:
+    for each in made[1:]:
         if any(phase.assistant.sees_truth for phase in each.phases):
             raise UsageError(f"--target {each.name}: it knows which answers are right, and no log does; name another")
     plan = Plan(
-        int(config["seed"]), int(config["users"]), int(config["weeks"]), world, embedder, arms,
-        AgreementJudge(**config["comparison"]), scenario.seed >> 64,
+        int(config["seed"]), int(config["users"]), int(config["weeks"]), world, embedder, made,
+        AgreementJudge(**config["comparison"]), salted_seed(run.manifest, run.path) >> 64,
     )  # fmt: skip
     return plan, log, models
 
 
-def _check_logger(run: Run, arm: str, spec: cases.ArmSpec) -> None:
-    composition = spec.compositions[arm]
+def _check_logger(run: Run, arm: str, composition: Mapping[str, Any]) -> None:
     if composition["assistant"].get("_target_") != PIPELINE:
         raise UsageError(f"{run.path}: arm {arm!r} has no skillbook of ours, and cannot be replayed on its log")
     reasons = {
@@ -176,19 +175,20 @@ def _check_logger(run: Run, arm: str, spec: cases.ArmSpec) -> None:
             raise UsageError(f"{run.path}: arm {arm!r} {reason}, and no log says what that needs; use --estimand step")
 
 
-def _target(spec: cases.ArmSpec, name: str, texts: Sequence[str], since: int | None) -> cases.ArmSpec:
+def _target(
+    arm: str, logged: Mapping[str, Any], name: str, texts: Sequence[str], since: int | None
+) -> Mapping[str, Any]:
     where = f"--target {name}: "
-    if name == spec.name:
+    if name == arm:
         raise UsageError(f"{where}an arm of the run has this name; take another one")
-    composition: dict[str, Any] = deepcopy(dict(spec.compositions[spec.name]))
+    composition: dict[str, Any] = deepcopy(dict(logged))
     for override in parse(list(texts), where):
         _set(composition, override, where)
     if not texts and since is None:
         raise UsageError(f"{where}no override is given; write --target '{name}=[policy.threshold=0.6]'")
     if since is None:
-        return cases.ArmSpec(name, {name: composition})
-    composition |= {"fork": f"{spec.name}@{since}", "freeze": "all", "freeze_at": since}
-    return cases.ArmSpec(name, {name: composition, **spec.compositions})
+        return composition
+    return {**composition, "fork": f"{arm}@{since}", "freeze": "all", "freeze_at": since}
 
 
 def _set(composition: dict[str, Any], override: Override, where: str) -> None:
@@ -222,7 +222,7 @@ class RelivingTask:
 
 @dataclass(frozen=True)
 class Reliving:
-    """Plays rows on the log, and sums up what came of them from turn `first` on: COLUMNS of ReplayedSums `[C, R]`."""
+    """Plays rows on the log, and sums up what came of them from turn `first` on: REPLAY_SUMS `[C, R]`."""
 
     job: Job
     log: ArmLog

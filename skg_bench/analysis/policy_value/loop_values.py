@@ -25,15 +25,15 @@ from skg_bench.analysis.policy_value.estimates import (
 from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.grid import F64, I32
 
-COLUMNS = (
-    "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "luck", "llm_luck", "llm_scale",
-    "known", "modelled", "unsupported", "invented",
+REPLAY_SUMS = (
+    "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "variance", "llm_variance",
+    "llm_scale", "known", "modelled", "unsupported", "invented",
 )  # fmt: skip
 """Sums of a replay: turns; expected rewards; of unknown answers the expected rewards for being right, those of
 unsupported ones, the rewards if all were right, those of unsupported ones; their variance, that of the LLM's; rewards
 of the LLM's unknown answers if all were right; and turns by what the log knows of them.
 """
-MILDER, HARSHER = -2, -1  # places of the replays with other ratings, behind those of imputations
+_MILDER, _HARSHER = -2, -1  # places of the replays with other ratings, behind those of imputations
 MOST_UNKNOWN = 0.10  # share of turns
 MOST_INVENTED = 0.01  # share of turns
 MOST_SENSITIVITY = 0.01  # width of the band, in the unit of the reward
@@ -55,18 +55,18 @@ class LoggedRewards:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedSums:
-    """Sums of a target over each of G users, in each of V replays: imputations, MILDER, HARSHER."""
+    """Sums of a target over each of G users, in each of V replays: imputations, _MILDER, _HARSHER."""
 
-    columns: F64  # [COLUMNS, G, V]
+    columns: F64  # [REPLAY_SUMS, G, V]
 
     def of(self, name: str) -> F64:
         """Sums `[G, V]` of a column."""
-        sums: F64 = self.columns[COLUMNS.index(name)]
+        sums: F64 = self.columns[REPLAY_SUMS.index(name)]
         return sums
 
     def share(self, name: str) -> float:
         """Mean of a column over turns and imputations."""
-        return float(self.of(name)[:, :MILDER].sum() / self.of("turns")[:, :MILDER].sum())
+        return float(self.of(name)[:, :_MILDER].sum() / self.of("turns")[:, :_MILDER].sum())
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def loop_values(
             other, these = _NONE, _NONE
         values.append(PolicyValue(name, estimand, "replay", mean.value, other, None, difference, other_gap, verdict))
         if name != LOG:
-            known, modelled, unsupported, invented = map(targets[name].share, COLUMNS[-4:])
+            known, modelled, unsupported, invented = map(targets[name].share, REPLAY_SUMS[-4:])
             band = gap.band if name != reference else mean.band
             replays.append(
                 ReplayedPolicy(
@@ -166,7 +166,7 @@ def loop_values(
 
 def _of_log(logged: LoggedRewards, targets: Mapping[str, ReplayedSums]) -> _Mean:
     value = float(logged.value.sum() / logged.turns.sum())
-    imputations = max(sums.columns.shape[2] + MILDER for sums in targets.values())
+    imputations = max(sums.columns.shape[2] + _MILDER for sums in targets.values())
     return _Mean(
         value, logged.value, np.full(imputations, value), 0.0, 0.0, (0.0, 0.0), (value, value), (0.0, 0.0), (0.0, 0.0)
     )
@@ -177,14 +177,22 @@ def _of_target(sums: ReplayedSums) -> _Mean:
     values = sums.of("value").sum(axis=0) / n
     chance, scale, unsupported, their_scale, luck, llm_luck, llm = (
         sums.of(name).sum(axis=0) / n
-        for name in ("chance", "scale", "unsupported_chance", "unsupported_scale", "luck", "llm_luck", "llm_scale")
+        for name in (
+            "chance",
+            "scale",
+            "unsupported_chance",
+            "unsupported_scale",
+            "variance",
+            "llm_variance",
+            "llm_scale",
+        )
     )
-    m = slice(None, MILDER)
+    m = slice(None, _MILDER)
     down, up = -float(unsupported[m].mean()), float((their_scale - unsupported)[m].mean())
     low, high = float((values - chance).min()), float((values - chance + scale).max())
     return _Mean(
-        float(values[m].mean()), sums.of("value")[:, m].mean(axis=1), values[m], float(values[MILDER] - values[0]),
-        float(values[HARSHER] - values[0]), (down, up), (low, high),
+        float(values[m].mean()), sums.of("value")[:, m].mean(axis=1), values[m], float(values[_MILDER] - values[0]),
+        float(values[_HARSHER] - values[0]), (down, up), (low, high),
         (float(llm_luck[m].mean()) / n, float((luck - llm_luck)[m].mean()) / n),
         (float(llm[m].mean()), float((scale - llm)[m].mean())),
     )  # fmt: skip

@@ -137,10 +137,10 @@ def _prompted(run: Run, arm: str, turns: pa.Table) -> I64:
     user, skill, turn, source = (
         table[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn", "source_turn")
     )
-    asked, chosen, now = (turns[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn"))
+    whose, chosen, now = (turns[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn"))
     skills, width = max(int(skill.max(initial=0)), int(chosen.max(initial=0))) + 1, int(now.max(initial=0)) + 2
     order = np.argsort((user * skills + skill) * width + turn, kind="stable")
-    keys, wanted = ((user * skills + skill) * width + turn)[order], (asked * skills + chosen) * width + now
+    keys, wanted = ((user * skills + skill) * width + turn)[order], (whose * skills + chosen) * width + now
     before = np.searchsorted(keys, wanted) - 1
     if not len(keys):
         return np.full(len(now), -1)

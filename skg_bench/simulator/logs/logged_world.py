@@ -44,7 +44,7 @@ LEAST_CHANCE = 0.01  # of another choice, from which on the log might have given
 MILDER, HARSHER = -1, -2  # numbers of imputations in which half of the drawn bad ratings are good, or good ones bad
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
 _HOWS = 1 + max(FALLBACK, STORED, PROMPTED)
-_PARTS = ("right", "rating", "delay", "offer", "flip")  # what is drawn of a turn
+_PARTS = ("right", "rating", "lateness", "offer", "flip")  # what is drawn of a turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class LoggedWorld:
             share = self.models.ratings(kind, fold[some], features[some], right[missing].astype(np.float64))
             rating[missing] = (u["rating"][missing, None] > share.cumsum(axis=1)).sum(axis=1).clip(max=3) - 1
             rating[missing] = _flipped(rating[missing], state.imputation[missing], u["flip"][missing])
-            delay[missing] = self._delays(u["delay"][missing])
+            delay[missing] = self._delays(u["lateness"][missing])
         called = how != STORED
         for values, now in (
             (state.basis, basis), (state.chance, chance), (state.how, how),

@@ -18,7 +18,7 @@ from skg_bench.simulator.logs.arm_log import ArmLog
 ModelKind = Literal["logistic", "boosted", "constant"]
 HOWS = {FALLBACK: "answers of the LLM", STORED: "stored answers", PROMPTED: "answers to a skill's prompt"}
 FOLDS = 5
-LEAST_ROWS = 30  # of a fit; fewer give one rate for all
+FIT_ROWS = 30  # of a fit; fewer give one rate for all
 _PENALTIES = (1.0, 100.0, 10_000.0)  # strengths, among which held-out users choose
 _LEAST_SPREAD = 1e-9
 _COMPONENTS = 16  # of the vectors of messages
@@ -81,7 +81,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Softmax:
+class LogisticModel:
     """Logistic regression, whose predictions of a few rows take microseconds."""
 
     weights: F64  # [F, C]
@@ -125,7 +125,7 @@ class CrossFitted:
         return values
 
 
-def fitted(kind: ModelKind, features: F64, outcome: I64, fold: I64, classes: int) -> CrossFitted:
+def cross_fitted(kind: ModelKind, features: F64, outcome: I64, fold: I64, classes: int) -> CrossFitted:
     """Fit on rows `[n]`; outcomes are 0 to `classes` - 1. Of several strengths of a penalty, that counts whose held-out
     predictions are most likely.
     """
@@ -135,7 +135,7 @@ def fitted(kind: ModelKind, features: F64, outcome: I64, fold: I64, classes: int
         for i in range(FOLDS):
             x, y = features[fold != i], outcome[fold != i]
             rates = (np.bincount(y, minlength=classes) + 1.0) / (len(y) + classes)  # Laplace
-            models.append(Rates(rates) if len(y) < LEAST_ROWS or len(np.unique(y)) < 2 else made(x, y, rates))
+            models.append(Rates(rates) if len(y) < FIT_ROWS or len(np.unique(y)) < 2 else made(x, y, rates))
         candidates.append(CrossFitted(classes, tuple(models)))
     if len(candidates) == 1:
         return candidates[0]
@@ -173,7 +173,7 @@ def _makers(kind: str, classes: int) -> list[Maker]:
         intercept[model.classes_] = np.append(0.0, model.intercept_) if two else model.intercept_
         weights[:, model.classes_[1:] if two else model.classes_] = model.coef_.T / spread[:, None]
         intercept[model.classes_] -= mean @ weights[:, model.classes_]
-        return Softmax(weights, intercept)
+        return LogisticModel(weights, intercept)
 
     return [boosted] if kind == "boosted" else [partial(logistic, penalty=penalty) for penalty in _PENALTIES]
 
@@ -220,13 +220,13 @@ def outcome_models(kind: ModelKind, log: ArmLog, vectors: I16) -> OutcomeModels:
             continue
         rows = turn_features(features, log, at, how)
         outcome = log.right[at].astype(np.int64)
-        right[how] = fitted(kind, rows, outcome, fold[at], 2)
+        right[how] = cross_fitted(kind, rows, outcome, fold[at], 2)
         predicted = right[how].probabilities(fold[at], rows)[:, 1]
         held_out.append(HeldOut(how, predicted, log.right[at], log.user[at]))
         rated = log.rating[at].astype(np.int64) + 1
-        rating[how] = fitted(kind, rated_features(rows, log.right[at]), rated, fold[at], 1 + len(RATINGS))
+        rating[how] = cross_fitted(kind, rated_features(rows, log.right[at]), rated, fold[at], 1 + len(RATINGS))
     at = np.flatnonzero(log.offer >= 0)
-    accepted = fitted(
+    accepted = cross_fitted(
         kind, features.alone(log.text[at], log.time[at]), log.offer[at].astype(np.int64), fold[at], len(OFFERS)
     )
     delays = np.sort(log.delay[log.rating >= 0])
