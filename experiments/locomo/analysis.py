@@ -140,7 +140,7 @@ class Evidence:
         for arm in self.arms:
             if arm == RIVAL:
                 continue
-            truth, says = (of(arm) - of(RIVAL) for of in (self.answered, self.judged))
+            truth, says = (grade(arm) - grade(RIVAL) for grade in (self.answered, self.judged))
             differ = np.array([a != b for a, b in zip(self.words(arm), self.words(RIVAL), strict=True)])
             alone = corrected_difference(user, says, says, differ, differ)
             n_labelled, enough = (self.labelled & differ).sum(), min(_LEAST, differ.sum())
