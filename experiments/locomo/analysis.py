@@ -113,7 +113,7 @@ class Evidence:
         return np.array(self.column(arm, "answer_correct"), np.float64)
 
     def words(self, arm: str) -> list[str]:
-        """What stands in the prompt."""
+        """Words in the prompts."""
         return [words if isinstance(words, str) else "" for words in self.column(arm, "said")]
 
     def answered(self, arm: str) -> F64:
