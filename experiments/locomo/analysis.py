@@ -47,6 +47,7 @@ SUMMARY_HEAD = ("pairs of memories", "by question", "by conversation", "times as
 MEM0 = {"mem0_3": "nearest_3", "mem0_20": "nearest_20"}  # and the rule that it has
 RIVAL, LABELS = "nearest_3", 200  # of a judge's table: whom arms are held against, and questions that are labelled
 MISSES, PASSES = 0.1, 0.2  # shares of right answers that the judge calls wrong, and of others that it calls right
+_LEAST = 10  # labels; with fewer there is nothing to correct with
 JUDGE_HEAD = (
     "arm", f"answer, word for word, beyond {RIVAL}", "by the judge", "by conversation", f"corrected by {LABELS} labels",
     "by conversation, corrected", "labelled, of questions with other words",
@@ -112,7 +113,7 @@ class Evidence:
         return np.array(self.column(arm, "answer_correct"), np.float64)
 
     def words(self, arm: str) -> list[str]:
-        """What stands in the prompt."""
+        """Words in the prompts."""
         return [words if isinstance(words, str) else "" for words in self.column(arm, "said")]
 
     def answered(self, arm: str) -> F64:
@@ -139,13 +140,16 @@ class Evidence:
         for arm in self.arms:
             if arm == RIVAL:
                 continue
-            truth, says = (of(arm) - of(RIVAL) for of in (self.answered, self.judged))
+            truth, says = (grade(arm) - grade(RIVAL) for grade in (self.answered, self.judged))
             differ = np.array([a != b for a, b in zip(self.words(arm), self.words(RIVAL), strict=True)])
             alone = corrected_difference(user, says, says, differ, differ)
-            corrected = corrected_difference(user, says, truth, self.labelled, differ)
+            n_labelled, enough = (self.labelled & differ).sum(), min(_LEAST, differ.sum())
+            corrected = ("-", "-")
+            if n_labelled >= enough:
+                corrected = _cells(corrected_difference(user, says, truth, self.labelled, differ))
             mean = number(self.spread(truth).by_conversation.mean, "share", signed=True)
-            counts = f"{(self.labelled & differ).sum()} of {differ.sum():,}"
-            rows.append((arm, mean, *_cells(alone), *_cells(corrected), counts))
+            counts = f"{n_labelled} of {differ.sum():,}"
+            rows.append((arm, mean, *_cells(alone), *corrected, counts))
         return Table(f"A judge that errs, against {RIVAL}", JUDGE_HEAD, rows)
 
     def spread(self, values: F64) -> Spread:

@@ -33,7 +33,7 @@ _MINE = (
     "Morvath", "Nestrin", "Olvar", "Pelvin", "Quorra", "Rendal", "Sorvik", "Tamsin", "Ulvek", "Vandor", "Wesmar",
     "Yorvin", "Zelko", "Brask", "Cliven", "Dorsk",
 )  # fmt: skip
-NAMES = dict(zip(_OWNERS, _MINE, strict=True))
+OWNER_NAMES = dict(zip(_OWNERS, _MINE, strict=True))
 """Names that users have for the owners of things."""
 
 N_CODES = 256  # of each thing
@@ -51,7 +51,7 @@ _STATEMENT_WORDINGS = (*TELL_WORDINGS, *CHANGE_WORDINGS, *DETOUR_WORDINGS)
 _STATEMENTS = len(_STATEMENT_WORDINGS)
 _ASKS = N_CODES * _STATEMENTS  # the first text of a thing that asks
 _TEXTS = _ASKS + len(ASK_WORDINGS)  # of each thing
-_OWNER_OF = np.array([list(NAMES).index(thing.partition(" of my ")[2]) for thing in THINGS], np.int32)
+_OWNER_OF = np.array([list(OWNER_NAMES).index(thing.partition(" of my ")[2]) for thing in THINGS], np.int32)
 
 
 @cache
@@ -87,18 +87,20 @@ def messages() -> Sequence[str]:
     """All messages: of each thing the statements of each code, then its questions; behind them names of owners."""
     texts, given = list[str](), codes()
     for place in range(len(THINGS)):
-        words = words_of(place)
+        words = thing_words(place)
         for code in given[place * N_CODES : (place + 1) * N_CODES]:
             texts += [wording.format(**words, code=code) for wording in _STATEMENT_WORDINGS]
         texts += [wording.format(**words) for wording in ASK_WORDINGS]
-    texts += [wording.format(owner=owner, name=name) for owner, name in NAMES.items() for wording in NAMING_WORDINGS]
+    texts += [
+        wording.format(owner=owner, name=name) for owner, name in OWNER_NAMES.items() for wording in NAMING_WORDINGS
+    ]
     return tuple(texts)
 
 
-def words_of(thing: int) -> Mapping[str, str]:
+def thing_words(thing: int) -> Mapping[str, str]:
     """Words of a thing, for the wordings: it, its kind, its owner, and what a user calls that owner."""
     kind, _, owner = THINGS[thing].partition(" of my ")
-    return {"thing": THINGS[thing], "kind": kind, "owner": owner, "name": NAMES[owner]}
+    return {"thing": THINGS[thing], "kind": kind, "owner": owner, "name": OWNER_NAMES[owner]}
 
 
 def statement(thing: I32 | I64, code: I32 | I64, wording: I32 | I64) -> I32:

@@ -12,8 +12,8 @@ from skg_bench.simulator.told.codes import (
     CHANGE_WORDINGS,
     DETOUR_WORDINGS,
     N_CODES,
-    NAMES,
     NAMING_WORDINGS,
+    OWNER_NAMES,
     TELL_WORDINGS,
     THINGS,
     codes,
@@ -22,7 +22,7 @@ from skg_bench.simulator.told.codes import (
     naming,
     question,
     statement,
-    words_of,
+    thing_words,
 )
 from skg_bench.simulator.told.world import stated
 
@@ -53,7 +53,7 @@ def text(number: np.ndarray) -> str:
 def test_each_message_says_its_own_thing_and_code() -> None:
     texts, given = messages(), codes()
     assert len(set(texts)) == len(texts)
-    assert len(set(NAMES.values())) == len(NAMES)
+    assert len(set(OWNER_NAMES.values())) == len(OWNER_NAMES)
     for thing in (0, 7, len(THINGS) - 1):
         for code in (thing * N_CODES, thing * N_CODES + N_CODES - 1):
             for wording in range(len(TELL_WORDINGS) + len(CHANGE_WORDINGS)):
@@ -86,7 +86,7 @@ def test_the_reader_finds_each_statement_by_each_question_and_none_of_another_th
 @pytest.mark.parametrize("told", DETOUR_WORDINGS)
 def test_the_reader_finds_a_code_under_a_name_only_where_the_name_is_explained(called: str, told: str) -> None:
     for place, thing in enumerate(THINGS):
-        words, code = words_of(place), codes()[place * N_CODES]
+        words, code = thing_words(place), codes()[place * N_CODES]
         naming_text, telling = called.format(**words), told.format(**words, code=code)
         number, wording = np.array(place, np.int32), np.array(NAMING_WORDINGS.index(called), np.int32)
         assert text(naming(number, wording)) == naming_text

@@ -5,7 +5,7 @@ import pytest
 
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
-from skg_bench.simulator.told.codes import N_CODES, THINGS, codes_in, messages, words_of
+from skg_bench.simulator.told.codes import N_CODES, THINGS, codes_in, messages, thing_words
 from skg_bench.simulator.told.stream import TellingHabits, stream
 from skg_bench.simulator.told.world import Told
 
@@ -26,7 +26,7 @@ def test_what_is_right_is_what_the_messages_said_before() -> None:
         assert times[-1] < WEEKS * 7 * 86400
         for turn in range(events.n[user]):
             thing, text = int(wanted.thing[user, turn]), texts[events.text[user, turn]]
-            words = words_of(thing)
+            words = thing_words(thing)
             by_name = wanted.detour[user, turn]
             if not wanted.asks[user, turn] and not codes_in(text):  # it names an owner
                 assert by_name
