@@ -35,7 +35,7 @@ HELD = {
     "DrawsFromCorpus": {"AssistantUsers"},
     "LeavesOut": {"NeededMessages"},
     "LimitsPrompt": {"Described", "InPrompt"},
-    "NamesBeside": {"BlackBox", "Budgeted", "Endpoint", "Python", "RecordedModel"},
+    "NamesBeside": {"BlackBox", "Budgeted", "Endpoint", "Peer", "Python", "RecordedModel"},
     "UsesOtherMachines": {"RayCluster"},
     "WritesStrategies": {"Population", "Reflective", "Sham"},
 }

@@ -209,7 +209,7 @@ def runs(
     text: Annotated[str, typer.Option("--only", help="Runs whose line or question has this text.")] = "",
     page: Annotated[Path | None, typer.Option(help="Write the list as a page into this file, .html.")] = None,
 ) -> None:
-    """List runs: when, how large, and what became of the learner."""
+    """List runs: when, how large, and whether learning helped."""
     with plain_errors():
         from skg_bench.app.run_list import show_runs
 

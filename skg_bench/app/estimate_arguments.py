@@ -55,7 +55,7 @@ def estimate_command(
     figure: Annotated[Path | None, typer.Option(help="Draw the values into this file, .svg.")] = None,
     by_row: Annotated[bool, typer.Option("--by-row", help="Also print intervals as if rows were independent.")] = False,
 ) -> None:
-    """Estimate the value of policies and arms that were not run, from a log.
+    """Estimate from a log what arms that were not run are worth.
 
     Policies decide in the states that the log reached, and the log states the probability of each decision. Targets are
     replayed on the messages of a run: known answers are repeated, others come from models of the log.

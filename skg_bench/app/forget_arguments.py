@@ -17,7 +17,7 @@ def forget_command(
         typer.Option(help="A folder of recorded asks outside of the run. May be given again.", metavar="FOLDER"),
     ] = None,
 ) -> None:
-    """Remove a user from a run and its copies in MLflow and Opik.
+    """Remove a user from a run, and from MLflow and Opik.
 
     Logs, recordings of models, labels, tables and page are written again without the user. The log itself is left as it
     is. Exit code 0: removed, 1: a copy is left, which is named.

@@ -30,7 +30,7 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker import events
 from skg_bench.tracker.address import check_address, without_secrets
-from skg_bench.tracker.opik_experiments import MOST_PARTS, STEP, arm_experiments, identifier, requests, traced_turns
+from skg_bench.tracker.opik_experiments import MOST_PARTS, WINDOW, arm_experiments, identifier, requests, traced_turns
 
 if TYPE_CHECKING:
     import httpx
@@ -151,7 +151,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _missing(path: Path, left: set[int], project: str) -> Iterator[dict[str, Any]]:
     """Bodies of the events whose keys are left, with ids, in the order of the file."""
-    begins = int(time() * 1000) // STEP * STEP
+    begins = int(time() * 1000) // WINDOW * WINDOW
     for number, (key, line) in enumerate(_lines(path)):
         if key in left:
             yield {"id": identifier(begins, number, key), "project_name": project, **loads(line)["trace"]}
@@ -198,7 +198,7 @@ def _deliver_experiments(client: "httpx.Client", run: Run, path: Path, traces: d
     new = _experiments(client, project) != wanted
     if new:
         _remove_experiments(client, project)
-        for request in requests(run, project, turns, traces, int(time() * 1000) // STEP * STEP):
+        for request in requests(run, project, turns, traces, int(time() * 1000) // WINDOW * WINDOW):
             _change(client, request.method, request.path, request.body)
     for seconds in _LOOKS:
         sleep(seconds)

@@ -17,7 +17,7 @@ from skg_bench.tracker.events import trace_key
 from skg_bench.tracker.verdict_words import verdicts_in_words
 
 MOST_PARTS = 1000  # parts of a request: Opik takes no more
-STEP = 6 * 3600 * 1000  # milliseconds
+WINDOW = 6 * 3600 * 1000  # milliseconds
 _LEVELS = 5  # of an arm: the first figures of a run, such as utility and the share of right answers
 _LEARNING = "learning:"  # begins the names of traces that are no turns
 

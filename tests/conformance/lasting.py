@@ -39,6 +39,9 @@ class Lasting:
         return results
 
 
+LASTING = Lasting()
+
+
 @cache
 def _process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, get_context("spawn"))

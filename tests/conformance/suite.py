@@ -37,7 +37,7 @@ from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.saving import Surroundings, UnsavableError, flattened, restored
 from tests.conformance import worlds
-from tests.conformance.lasting import Lasting
+from tests.conformance.lasting import LASTING
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering
 from tests.runs import save
@@ -280,9 +280,9 @@ def played(case: Case, folder: Path, *, alone: bool) -> Plan:
 
 def run(
     made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[], None] = lambda: None, *,
-    launcher: Launcher | None = None,
+    by: Launcher = LASTING,
 ) -> Run:  # fmt: skip
-    """Simulate, or go on. `launcher`: default, one whose workers are one process, which all cases share."""
+    """Simulate, or go on, by default in one lasting process that all cases share."""
     out.mkdir(parents=True, exist_ok=True)
     manifest = {
         "schema": schema.SCHEMA_VERSION,
@@ -291,8 +291,7 @@ def run(
         "users": made.users,
     }
     save(out, manifest)
-    engine.execute(made, out, cohort=cohort, workers=workers, launcher=launcher or Lasting(),
-                   progress=lambda _done, _total: tick())  # fmt: skip
+    engine.execute(made, out, cohort=cohort, workers=workers, launcher=by, progress=lambda _done, _total: tick())
     return Run(out)
 
 
@@ -374,7 +373,7 @@ def changed_side_by_side(every: Sequence[Case], folder: Path) -> list[str]:
         [*worlds.SIMULATED, f"arms={{{table}}}", f"reference={every[0].seam}-{every[0].option}", "contrasts=[]"]
     )
     one, two = (
-        run(prepare(config).plan, folder / str(workers), cohort, workers, launcher=Local())
+        run(prepare(config).plan, folder / str(workers), cohort, workers, by=Local())
         for cohort, workers in ((LARGE, 1), (24, 2))
     )
     return world.differences(one, two, range(worlds.USERS))
