@@ -31,7 +31,7 @@ def estimate_command(
     ] = None,
     reward: Annotated[
         str | None,
-        typer.Option(help="Column of the reward, such as answer_correct; of a replay also utility.", metavar="COLUMN"),
+        typer.Option(help="Column of the reward; of a replay utility or answer_correct.", metavar="COLUMN"),
     ] = None,
     arm: Annotated[str | None, typer.Option(help="Of a run: the arm that made the log.")] = None,
     against: Annotated[str, typer.Option(help="Policy to compare with. Default: the one that made the log.")] = "log",

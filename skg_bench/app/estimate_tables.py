@@ -9,6 +9,7 @@ import yaml
 
 from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, PolicyWeights
 from skg_bench.analysis.report.estimates_figure import estimates_svg
+from skg_bench.analysis.report.sentences import few_users
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, progress_bars
@@ -61,6 +62,8 @@ def show_estimates(
         show_replays(log, estimates)
     else:
         _show(log, estimates, by_row=by_row)
+    if few := few_users(estimates.users or 0):
+        console().print(few, soft_wrap=True)
     if figure is not None:
         replace_text(figure, estimates_svg(estimates), mode=PUBLIC_MODE)
         console().print(f"figure: {figure}", soft_wrap=True)

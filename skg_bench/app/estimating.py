@@ -73,7 +73,8 @@ def estimate(
     or a column, which may hold lists over candidates. `targets`: of a run, the arm with these overrides.
     `columns`: by field of DECISION_FIELDS; default: the field's own name. `against`: the policy to compare with, or the
     log. `by_row`: intervals as if rows were independent, too. `reward_model`: kind of the models of what the log does
-    not know (`loop`, `snapshot@S`). `progress(done, total)` counts replayed turns.
+    not know (`loop`, `snapshot@S`), whose reward is `utility` or `answer_correct`. `progress(done, total)` counts
+    replayed turns.
 
     >>> estimate("clicks.csv", {"random": "1/34"}, columns={"reward": "click"})
 
@@ -84,12 +85,12 @@ def estimate(
         _check_replayed(source, policies or {}, given, estimators, by_row=by_row)
         run = source if isinstance(source, Run) else Run(source)
         since = None if estimand in (None, LOOP) else _snapshot_turn(str(estimand))
+        if against not in (LOG, *(targets or {})):
+            raise UsageError(f"--against {against}: {nearest(against, [LOG, *(targets or {})])}")
         reward = given.get("reward", UTILITY)
         relived = relive(
             run, one_arm(run, arm), targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
         )
-        if against not in (LOG, *(targets or {})):
-            raise UsageError(f"--against {against}: {nearest(against, [LOG, *(targets or {})])}")
         return loop_values(
             relived.logged, relived.targets, relived.calibrations, estimand=estimand or LOOP, reference=against
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.analysis.counts.metrics import Utility
-from skg_bench.analysis.policy_value.estimates import ModelCalibration
+from skg_bench.analysis.policy_value.estimates import LOG, ModelCalibration
 from skg_bench.analysis.policy_value.loop_values import LoggedRewards, ReplayedSums, calibration
 from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.building import build
@@ -22,7 +22,7 @@ from skg_bench.app.overrides import Override, check_keys, deepened, parse
 from skg_bench.app.trust import FromFile
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.launching import Tick
@@ -34,7 +34,7 @@ from skg_bench.engine.execute import Job, Progress, replay_job
 from skg_bench.engine.plan import Plan
 from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.run import Run, made_here, same_events
-from skg_bench.simulator.logs.arm_log import ArmLog, arm_log
+from skg_bench.simulator.logs.arm_log import RIGHT_ANSWER, ArmLog, arm_log
 from skg_bench.simulator.logs.logged_world import (
     HARSHER,
     INVENTED_OFFER,
@@ -80,13 +80,18 @@ def relive(
 ) -> Relived:
     """Play the arm's own log again, then each target on it, `IMPUTATIONS` times and twice with other ratings. `since`:
     a turn of the user up to which a target is the arm itself, and from which on nothing learns; None: it is itself from
-    the first turn on. `reward`: UTILITY, or a column of true and false.
+    the first turn on. `reward`: UTILITY or RIGHT_ANSWER.
 
     Raises UsageError for an arm that cannot be relived, a target that changes more than RELIVED, and where the arm, on
     its own log, decides otherwise than the log says.
     """
     _check_world(run)
-    plan, log, models = _plan(run, arm, targets, reward=reward, model=model, since=since)
+    if reward not in (UTILITY, RIGHT_ANSWER):
+        raise UsageError(
+            f"--reward {reward}: {nearest(reward, (UTILITY, RIGHT_ANSWER))}. A replay repeats answers of the log with "
+            "what they are worth; all else that a turn says may come out otherwise after the same answer"
+        )
+    plan, log, models = _plan(run, arm, targets, model=model, since=since)
     prices = Utility.of(run.config) if reward == UTILITY else None
     first = since or 0
     users = np.flatnonzero(log.counts > first).astype(np.int32)
@@ -138,12 +143,12 @@ def _parts(users: I32, copies: int, run: Run) -> list[I32]:
 
 
 def _plan(
-    run: Run, arm: str, targets: Mapping[str, Sequence[str]], *, reward: str, model: ModelKind, since: int | None
+    run: Run, arm: str, targets: Mapping[str, Sequence[str]], *, model: ModelKind, since: int | None
 ) -> tuple[Plan, ArmLog, OutcomeModels]:
     origin, mine = FromFile(str(run.path), trusted=False), run.manifest["compositions"][arm]
     _check_logger(run, arm, mine)
     compositions = {arm: mine, **{name: _target(arm, mine, name, texts, since) for name, texts in targets.items()}}
-    log = arm_log(run, arm, "answer_correct" if reward == UTILITY else reward)
+    log = arm_log(run, arm)
     embedder = build("embedder", run.config["embedder"], origin)
     if embedder.digest != run.manifest["data"]["embedder"]:
         raise UsageError(f"{run.path} was made from other data (embedder) than are here now; run it again")
@@ -179,8 +184,9 @@ def _target(
     arm: str, logged: Mapping[str, Any], name: str, texts: Sequence[str], since: int | None
 ) -> Mapping[str, Any]:
     where = f"--target {name}: "
-    if name == arm:
-        raise UsageError(f"{where}an arm of the run has this name; take another one")
+    if name in (arm, LOG):
+        whose = "the log that targets are held against" if name == LOG else "an arm of the run"
+        raise UsageError(f"{where}{whose} has this name; take another one")
     composition: dict[str, Any] = deepcopy(dict(logged))
     for override in parse(list(texts), where):
         _set(composition, override, where)

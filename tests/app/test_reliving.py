@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,20 +25,22 @@ RULE = ["policy=threshold"]
 STRICT = ["policy=threshold", "policy.threshold=0.6"]
 LAX = ["policy=threshold", "policy.threshold=0.4"]
 MORE = ["curator.offer_after=answer"]
+OF_RULE = [STRICT, LAX, MORE]  # asked of its log at once
 ARMS = {
     "rule": [], "strict": STRICT, "lax": LAX, "more": MORE, "soft": ["policy=softmax"], "wise": ["policy=thompson"],
     "free": ["policy=epsilon_threshold", "policy.epsilon=0.1"],
     "both": ["policy=interleave", "policy.first.threshold=0.4"],
     "still": ["fork=rule@40", "freeze=all", "freeze_at=40", "policy.threshold=0.6"],
     "prompts": ["serving=prompted"],
+    "small": ["policy=epsilon_threshold", "policy.epsilon=0.1", "curator=budget", "curator.capacity=1"],
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def run(once: Callable[..., Path]) -> Run:
-    """Fifteen users for three weeks, under loggers and the targets that are asked about."""
+    """Twelve users for two weeks, under loggers and the targets that are asked about."""
     arms = ", ".join(f"{name}: [{','.join(texts)}]" for name, texts in ARMS.items())
-    words = ["profile=smoke", "users=15", "weeks=3", "reference=rule", f"arms={{{arms}}}"]
+    words = ["profile=smoke", "users=12", "weeks=2", "reference=rule", f"arms={{{arms}}}"]
     with logs_alone():
         return Run(once("relived", lambda out: skg_bench.run([*words, f"out={out}"])))
 
@@ -57,10 +60,26 @@ def asked(
     reward: str = "utility",
     model: ModelKind = "constant",
 ) -> tuple[PolicyValue, ReplayedPolicy, PolicyEstimates]:
-    made = skg_bench.estimate(
-        run, targets={"asked": target}, arm=arm, estimand=estimand, columns={"reward": reward}, reward_model=model
+    together = OF_RULE if (arm, estimand, reward, model) == ("rule", "loop", "utility", "constant") else [target]
+    made = estimated(run, arm, tuple(map(tuple, together)), estimand=estimand, reward=reward, model=model)
+    at = list(together).index(target)
+    return made.values[1 + at], made.replays[at], made
+
+
+@cache
+def estimated(
+    run: Run, arm: str, targets: tuple[tuple[str, ...], ...], *, estimand: str, reward: str, model: ModelKind
+) -> PolicyEstimates:
+    """Estimates, made once of each run that is opened."""
+    named = {f"target {i}": target for i, target in enumerate(targets)}
+    return skg_bench.estimate(
+        run, targets=named, arm=arm, estimand=estimand, columns={"reward": reward}, reward_model=model
     )
-    return made.values[1], made.replays[0], made
+
+
+def alone(run: Run) -> PolicyValue:
+    """The first of OF_RULE, asked by itself."""
+    return skg_bench.estimate(run, targets={"target 0": STRICT}, arm="rule", reward_model="constant").values[1]
 
 
 def truth(run: Run, arm: str, since: int = 0) -> float:
@@ -72,8 +91,9 @@ def itself(run: Run, arm: str) -> None:
     relive(run, arm, {}, "answer_correct", model="constant", progress=lambda _done, _total: None)
 
 
-@pytest.mark.parametrize("arm", ["rule", "soft", "wise", "free", "both", "more", "prompts"])
+@pytest.mark.parametrize("arm", ["soft", "wise"])
 def test_an_arm_played_on_its_own_log_decides_as_the_log_says(arm: str, run: Run) -> None:
+    """Of rule, free, both, more, prompts and small each estimate below begins with it."""
     itself(run, arm)
 
 
@@ -84,13 +104,13 @@ def test_an_arm_as_a_target_of_its_own_log_is_known_on_every_turn(arm: str, run:
     assert value.value == pytest.approx(truth(run, arm), abs=1e-12)
     assert value.difference == pytest.approx(0.0, abs=1e-12)
     assert knows.bounds == pytest.approx((value.value, value.value), abs=1e-12)
-    assert (value.estimand, value.verdict, made.users) == ("loop", "inconclusive", 15)
+    assert (value.estimand, value.verdict, made.users) == ("loop", "inconclusive", 12)  # whatever is lost by rounding
 
 
 def test_estimates_are_the_same_whatever_the_workers_and_cohorts(run: Run) -> None:
     other = Run(run.path)
     other.manifest["config"] |= {"workers": 2, "cohort": 40}
-    assert asked(other, "rule", STRICT)[0] == asked(run, "rule", STRICT)[0]
+    assert alone(other) == asked(run, "rule", STRICT)[0]
 
 
 @pytest.mark.parametrize(("arm", "target", "name"), [("rule", STRICT, "strict"), ("both", LAX, "lax")])
@@ -111,7 +131,7 @@ def test_a_laxer_target_is_withheld_from_a_strict_log_and_given_where_a_coin_dec
     assert "Log" in knows.withheld
     assert "policy=interleave" in knows.withheld
     assert knows.bounds[0] < truth(run, "lax") < knows.bounds[1]
-    assert asked(run, "both", LAX)[0].verdict in ("lower", "inconclusive")
+    assert asked(run, "both", LAX, model="logistic")[0].verdict in ("lower", "inconclusive")
 
 
 def test_a_curator_that_offers_more_is_withheld_and_given_where_it_was_logged(run: Run) -> None:
@@ -129,6 +149,11 @@ def test_a_snapshot_learns_nothing_from_its_turn_on(run: Run) -> None:
     assert value.estimand == "snapshot@40"
     assert value.value == pytest.approx(truth(run, "still", since=40), abs=0.005)
     assert knows.known > 0.98
+
+
+def test_an_answer_that_the_log_had_dropped_is_one_that_it_could_not_have_given(run: Run) -> None:
+    knows = asked(run, "small", ["curator=skg"])[1]
+    assert knows.unsupported > knows.modelled > 0  # most answers that a book of one skill lacks were dropped
 
 
 def test_the_reward_may_be_a_column(run: Run) -> None:
@@ -181,7 +206,7 @@ def test_no_truth_but_the_reward_is_read(copied: Run, run: Run) -> None:
 
     rewritten(copied.shards("turns", "rule")[0], change)
     assert len(truths) >= 5
-    assert asked(Run(copied.path), "rule", STRICT)[0] == asked(run, "rule", STRICT)[0]
+    assert alone(Run(copied.path)) == asked(run, "rule", STRICT)[0]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +221,8 @@ def test_no_truth_but_the_reward_is_read(copied: Run, run: Run) -> None:
         (("--target", "rule=[policy=never]"), "take another one"),
         (("--target", "x=[policy=never]", "--estimand", "snapshot"), "write step, loop, or snapshot@S"),
         (("--target", "x=[policy=never]", "--estimand", "snapshot@9999"), "0 users have turns from 9999 on"),
-        (("--target", "x=[policy=never]", "--reward", "cost_usd"), "a column of true and false is needed"),
+        (("--target", "x=[policy=never]", "--reward", "skill_learned"), "valid: answer_correct, utility"),
+        (("--target", "log=[policy=never]"), "the log that targets are held against has this name"),
         (("--target", "x=[policy=never]", "--reward-model", "tree"), "--reward-model tree: valid: boosted"),
         (("--target", "x=[policy=never]", "--estimator", "ips"), "--estimator goes with --estimand step"),
         (("--target", "x=[policy=never]", "--against", "y"), "--against y: valid: log, x"),
@@ -211,7 +237,7 @@ def test_what_is_printed_names_estimand_knowledge_and_assumptions(run: Run, tmp_
     figure = tmp_path / "values.svg"
     code, out, _ = call(
         "estimate", str(run.path), "--arm", "rule", "--target", "strict_=[policy.threshold=0.6]", "--target",
-        "lax_=[policy.threshold=0.4]", "--figure", str(figure),
+        "lax_=[policy.threshold=0.4]", "--figure", str(figure), "--reward-model", "constant",
     )  # fmt: skip
     assert code == 0
     assert "loop: the arm from the first turn on, learning" in out

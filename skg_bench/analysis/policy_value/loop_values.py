@@ -38,6 +38,7 @@ MOST_UNKNOWN = 0.10  # share of turns
 MOST_INVENTED = 0.01  # share of turns
 MOST_SENSITIVITY = 0.01  # width of the band, in the unit of the reward
 MOST_Z = 3.5  # by which held-out predictions may miss in a fifth of them
+_ROUNDED = 1e-9  # smaller a difference is that of sums in another order
 _PARTS = 5  # of the predictions, by size, whose calibration is looked at
 _NONE = (nan, nan)
 LLM_ANSWERS = "answers of the LLM"
@@ -141,7 +142,8 @@ def loop_values(
         reason = withheld[name] or (withheld[reference] and f"{reference}, which it is compared with, is withheld")
         if not reason and name != reference:
             reason = _too_sensitive(gap)
-        verdict: EstimateVerdict = "higher" if other_gap[0] > 0 else "lower" if other_gap[1] < 0 else "inconclusive"
+        low, high = other_gap
+        verdict: EstimateVerdict = "higher" if low > _ROUNDED else "lower" if high < -_ROUNDED else "inconclusive"
         difference = gap.value
         if name == reference:
             verdict, reason = "reference", withheld[name]

@@ -1,5 +1,5 @@
-"""Log of one arm of a run, by user and event: what was answered, how users reacted, and one reward. Columns of truth
-other than the reward are never read.
+"""Log of one arm of a run, by user and event: what was answered, how users reacted, and whether it was right. No other
+column of truth is read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skg_bench.core.calendar import EPOCH
-from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I8, I32, I64
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import FALLBACK, OFFERS, PROMPTED, STORED
-from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run, ratings
 
 SERVINGS: Mapping[str, int] = {"llm": FALLBACK, "stored": STORED, "prompted": PROMPTED}
 """Ways to serve that can be relived, by their word in the log."""
+RIGHT_ANSWER = "answer_correct"
+"""Column of truth that is read."""
 NAMELESS = "unnamed"
 _NEVER = np.iinfo(np.int32).max
 _TURNS = (
@@ -44,12 +45,13 @@ class ArmLog:
     source_turn: I32  # [N] turn whose stored answer was given, -1: none
     source: I32  # [N] event whose answer was given or was in the prompt, -1: none
     propensity: F64  # [N]
-    right: F64  # [N] the reward: 1, 0; NaN: missing
+    right: F64  # [N] 1, 0; NaN: not known
     rating: I8  # [N] index into RATINGS, -1: none was given
     delay: I64  # [N] seconds until the rating came
     offer: I8  # [N] index into OFFERS, -1: no offer
     name: I32  # [N] of the skill that came to hold this turn's answer, -1: none did
     kept: I32  # [N] turn from which on it held that answer; a large number: none did
+    until: I32  # [N] turn after which no skill holds it any more; a large number: one does to the end
     cost_usd: F64  # [N]
     latency_ms: F64  # [N]
     learning_usd: F64  # [N]
@@ -75,16 +77,12 @@ class ArmLog:
         return counts
 
 
-def arm_log(run: Run, arm: str, reward: str) -> ArmLog:
-    """The log of an arm. `reward`: a column of true and false.
+def arm_log(run: Run, arm: str) -> ArmLog:
+    """The log of an arm.
 
-    Raises UsageError for a column that is none, answers that cannot be relived, and times out of order.
+    Raises UsageError for answers that cannot be relived, and times out of order.
     """
-    known = schema.turns(1, run.domain.outcome, in_words=run.domain.in_words)
-    flags = [field.name for field in known if pa.types.is_boolean(field.type)]
-    if reward not in flags:
-        raise UsageError(f"--reward {reward}: a column of true and false is needed; {nearest(reward, flags)}")
-    table = run.turns(arm, list(dict.fromkeys([*_TURNS, reward])))
+    table = run.turns(arm, [*_TURNS, RIGHT_ANSWER])
     user, event = (table[name].to_numpy().astype(np.int32) for name in ("user", "event"))
     time = table["time"].cast(pa.int64()).to_numpy() // 1000 - EPOCH
     start = np.searchsorted(user, np.arange(int(run.manifest["users"]) + 1)).astype(np.int64)
@@ -103,13 +101,13 @@ def arm_log(run: Run, arm: str, reward: str) -> ArmLog:
     skill = table["skill"].to_numpy().astype(np.int32)
     held = np.where(how == PROMPTED, _prompted(run, arm, table), source_turn)
     source = np.where(held >= 0, event[start[user] + np.maximum(held, 0)], -1).astype(np.int32)
-    right = pc.cast(table[reward], pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
+    right = pc.cast(table[RIGHT_ANSWER], pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
     rating, delay = _ratings(run, arm, start, len(user))
-    names, name, kept = _names(run, arm, start, len(user))
+    names, name, kept, until = _names(run, arm, start, len(user))
     return ArmLog(
         tuple(texts.dictionary.to_pylist()), names, start, user, event, time, texts.indices.to_numpy().astype(np.int32),
         how, skill, source_turn, source, table["propensity"].to_numpy(),
-        np.asarray(right, np.float64), rating, delay, offer, name, kept,
+        np.asarray(right, np.float64), rating, delay, offer, name, kept, until,
         *(table[name].to_numpy() for name in ("cost_usd", "latency_ms", "learning_cost_usd")),
     )  # fmt: skip
 
@@ -148,8 +146,8 @@ def _prompted(run: Run, arm: str, turns: pa.Table) -> I64:
     return np.where(same, source[order][np.maximum(before, 0)], -1)
 
 
-def _names(run: Run, arm: str, start: I64, n: int) -> tuple[tuple[str, ...], I32, I32]:
-    """Names of skills; which was given at each turn; and from which turn on a skill held its answer."""
+def _names(run: Run, arm: str, start: I64, n: int) -> tuple[tuple[str, ...], I32, I32, I32]:
+    """Names of skills; which was given at each turn; and from which turn on, up to which, a skill held its answer."""
     table = run.updates(arm, ["user", "turn", "op", "skill", "name", "source_turn"])
     words = table["name"].combine_chunks()
     user, skill, turn = (table[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn"))
@@ -162,7 +160,15 @@ def _names(run: Run, arm: str, start: I64, n: int) -> tuple[tuple[str, ...], I32
     name, kept = np.full(n, -1, np.int32), np.full(n, _NEVER, np.int32)
     name[at] = given[user[held], skill[held]]
     np.minimum.at(kept, at, turn[held].astype(np.int32))
-    return (*words.dictionary.to_pylist(), NAMELESS), name, kept
+    until = np.full(n, -1, np.int32)
+    changes = np.flatnonzero(held | pc.equal(table["op"].cast(pa.string()), "REMOVE").to_numpy())
+    changes = changes[np.lexsort((changes, turn[changes], skill[changes], user[changes]))]
+    first, later = changes[:-1], changes[1:]
+    same = (user[first] == user[later]) & (skill[first] == skill[later])
+    ends = np.full(len(held), _NEVER, np.int32)  # of what each operation stored
+    ends[first[same]] = turn[later[same]]
+    np.maximum.at(until, at, ends[held])
+    return (*words.dictionary.to_pylist(), NAMELESS), name, kept, until
 
 
 def _turn(table: pa.Table, at: int) -> str:

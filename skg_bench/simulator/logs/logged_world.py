@@ -201,7 +201,8 @@ class LoggedWorld:
     def _support(self, user: I32, at: I64, how: I32, source: I32) -> I8:
         """MODELLED where the log might have given this answer, or has many like it; else UNSUPPORTED."""
         log = self.log
-        held = log.kept[log.place[user, source]] < log.turn[at]
+        stored = log.place[user, source]
+        held = (log.kept[stored] < log.turn[at]) & (log.turn[at] <= log.until[stored])
         chosen = held & (log.propensity[at] <= 1.0 - LEAST_CHANCE)
         fits = np.array([kind in self.models.right for kind in range(_HOWS)])[how]
         return np.where(fits & ((how == FALLBACK) | chosen), MODELLED, UNSUPPORTED).astype(np.int8)
