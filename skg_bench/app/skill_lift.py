@@ -17,6 +17,7 @@ from skg_bench.analysis.lift.disclosure import prompt_words
 from skg_bench.analysis.lift.first_order import Lifts, first_order, removal
 from skg_bench.analysis.lift.seed_lifts import seed_lifts
 from skg_bench.analysis.report.outside_arms import arms_in_words
+from skg_bench.analysis.report.sentences import few_users
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app import table_blocks
 from skg_bench.app.progress import Report, console, progress_bars
@@ -128,6 +129,8 @@ def show_worths(worths: SkillWorths, out: Path | None) -> None:
             soft_wrap=True,
         )
         table_blocks.show_table(screen, _SEED_HEADINGS, seeds)
+        if few := few_users(len(lifts.users)):
+            screen.print(few, soft_wrap=True)
     if out is not None:
         text = StringIO()
         table = csv.writer(text, lineterminator="\n")

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skg_bench.asking.asking import components_within
+from skg_bench.core.abilities import AsksModel
 from skg_bench.core.batch import TAG, Batch, blank, joined
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -47,10 +49,12 @@ class MeteredCurator:
                 raise UsageError(f"curator.{name}={getattr(self, name)} must be at least 1")
         if self.curator.sees_truth:
             raise UsageError("curator=metered cannot wrap a curator that sees the truth")
-        if _USED not in self.curator.reasons:
+        inside = components_within(self.curator)
+        learns = any(isinstance(part, AsksModel) and part.asks_model for part in inside)
+        if not learns or _USED not in self.curator.reasons:
             raise UsageError(
-                f"curator=metered cannot wrap {type(self.curator).__name__}, which counts no uses; take a curator that "
-                "asks a model, such as reflecting"
+                f"curator=metered cannot wrap {type(self.curator).__name__}, which would learn on above the cap; take "
+                "a curator whose learning asks a model, such as reflecting"
             )
 
     @property

@@ -11,6 +11,8 @@ from skg_bench.curator.cheatsheet import Cheatsheet
 from skg_bench.curator.metered import MeteredCurator, Metering
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers
+from skg_bench.curator.skg import SKG
+from skg_bench.curator.writing import Writing
 from skg_bench.simulator.advice.levels import OUTCOME, OVERRIDDEN
 from tests.curator.advised import TURNS, Turn
 from tests.curator.test_writers import LIMITS, Answering, books
@@ -61,7 +63,12 @@ def test_what_has_no_tokens_and_what_is_no_cap_is_refused() -> None:
         MeteredCurator(sheet(), 0, 100)
     with pytest.raises(UsageError, match=r"curator\.turns=-1"):
         MeteredCurator(sheet(), 1, -1)
-    with pytest.raises(UsageError, match="cannot wrap NoLearning, which counts no uses"):
+    with pytest.raises(UsageError, match="cannot wrap NoLearning, which would learn on above the cap"):
         MeteredCurator(NoLearning(), 1, 100)
+    captures = SKG("any", 0.6, "ok", 3, 60)
+    asking = Answering(lambda _role, _data: '{"prompt": "new"}')
+    for curator in (captures, Writing(captures, asking, 400, 300, None)):  # its ratings and uses count at any turn
+        with pytest.raises(UsageError, match=f"cannot wrap {type(curator).__name__}"):
+            MeteredCurator(curator, 1, 100)
     with pytest.raises(UsageError, match="sees the truth"):
         MeteredCurator(RightAnswers(), 1, 100)
