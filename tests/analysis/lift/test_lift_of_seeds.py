@@ -16,6 +16,7 @@ from skg_bench.analysis.comparison.contrasts import MARGINS
 from skg_bench.analysis.lift.disclosure import prompt_words
 from skg_bench.analysis.lift.first_order import first_order
 from skg_bench.analysis.lift.seed_lifts import seed_lifts
+from skg_bench.app.skill_lift import SkillWorths, show_worths
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.library.strategies import packaged, strategies
 from skg_bench.skillbook.skill_files import SKILL_FILE, skill_text
@@ -133,6 +134,18 @@ def test_users_who_are_all_alike_and_skills_that_nobody_was_served_give_no_verdi
     alike = replace(lifts, lift=np.ones_like(lifts.lift), turns=np.full_like(lifts.turns, 5))
     assert {seed.verdict for seed in seed_lifts(alike, 0.005)} == {"inconclusive"}
     assert {seed.verdict for seed in seed_lifts(replace(lifts, served=0 * lifts.served), 0.005)} == {"never served"}
+
+
+def test_two_users_are_said_to_decide_nothing(tasks: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    lifts = first_order(tasks, "seeded", "never")
+    two = lifts.user < 2
+    names = ("user", "skill", "born", "served", "right", "lift", "squares", "decisive", "ratings")
+    rows = {name: getattr(lifts, name)[two] for name in names}
+    name = [each for each, kept in zip(lifts.name, two, strict=True) if kept]
+    few = replace(lifts, users=lifts.users[:2], turns=lifts.turns[:2], name=name, **rows)
+    for each in (few, lifts):
+        show_worths(SkillWorths(tasks, "seeded", "never", each, np.full(len(each.skill), np.nan), None), None)
+        assert ("2 users decide nothing" in capsys.readouterr().out) == (each is few)
 
 
 def test_books_that_began_empty_have_no_such_table(tasks: Run) -> None:
