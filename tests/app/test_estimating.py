@@ -130,15 +130,6 @@ def test_the_open_bandit_vectors_come_out_of_a_table(write: Callable[[Columns], 
     assert vectors("A").is_dir()
 
 
-@pytest.mark.parametrize("users", [2, 4])
-def test_two_users_are_said_to_decide_nothing(users: int, write: Callable[[Columns], Path]) -> None:
-    log = clicks(400)
-    log["user"] = [f"u{i % users}" for i in range(400)]
-    code, out, _ = call("estimate", str(write(log)), "--policy", "second=second")
-    assert code == 0
-    assert ("2 users decide nothing" in out) == (users == 2)
-
-
 def test_what_is_printed_says_what_it_is_and_what_is_withheld(write: Callable[[Columns], Path]) -> None:
     path = write({**clicks(), "reward": [None, *clicks()["reward"][1:]], "never": [0.0] * 400})
     code, out, _ = call(

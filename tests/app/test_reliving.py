@@ -246,3 +246,13 @@ def test_what_is_printed_names_estimand_knowledge_and_assumptions(run: Run, tmp_
     assert "answers of the LLM" in out
     assert "unsupported" in out
     assert "lax_ is withheld" in figure.read_text("utf-8")
+
+
+@pytest.mark.parametrize("users", [2, 4])
+def test_two_users_are_said_to_decide_nothing(users: int, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    rows = [f"{i % users},0.5,{i % 3 % 2}" for i in range(400)]
+    log.write_text("\n".join(["user,propensity,reward", *rows]), "utf-8")
+    code, out, _ = call("estimate", str(log), "--policy", "same=0.5")
+    assert code == 0
+    assert ("2 users decide nothing" in out) == (users == 2)
