@@ -51,7 +51,7 @@ class ReplayedPolicy:
     sensitivity: tuple[
         float, float
     ]  # ends of the difference under other ratings, and unsupported answers wrong or right
-    bounds: tuple[float, float]  # of the value, if every unknown answer is wrong, or right
+    bounds: tuple[float, float]  # of the value, if every unknown answer is wrong, or right, at a mean price
     withheld: str  # reason, and what to log instead; "": none
 
 
