@@ -142,7 +142,7 @@ def loop_values(
         reason = withheld[name] or (withheld[reference] and f"{reference}, which it is compared with, is withheld")
         if not reason and name != reference:
             reason = _too_sensitive(gap)
-        low, high = other_gap
+        low, high = min(other_gap[0], these_gap[0]), max(other_gap[1], these_gap[1])  # a few answers may be luck
         verdict: EstimateVerdict = "higher" if low > _ROUNDED else "lower" if high < -_ROUNDED else "inconclusive"
         difference = gap.value
         if name == reference:
