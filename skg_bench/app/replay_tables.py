@@ -14,8 +14,8 @@ _ASSUMED = (
     "about messages that a skill answered as often as about like messages that it answered itself"
 )
 _INTERVALS = (
-    "intervals: 95 %. Of values, differences and verdicts: other users, clustered by user, Student's t, not corrected "
-    "for the number of targets. These users: what would have happened to the users of the log"
+    "intervals: 95 %. Of values and differences: other users, clustered by user, Student's t. These users: what would "
+    "have happened to the users of the log. Verdicts take both, not corrected for the number of targets"
 )
 
 
