@@ -19,7 +19,7 @@ from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run, ratings
 
 SERVINGS: Mapping[str, int] = {"llm": FALLBACK, "stored": STORED, "prompted": PROMPTED}
-"""Ways to serve that can be relived, by their word in the log."""
+"""Ways to serve that can be replayed, by their word in the log."""
 NAMELESS = "unnamed"
 _NEVER = np.iinfo(np.int32).max
 _TURNS = (
@@ -78,7 +78,7 @@ class ArmLog:
 def arm_log(run: Run, arm: str, reward: str) -> ArmLog:
     """The log of an arm. `reward`: a column of true and false.
 
-    Raises UsageError for a column that is none, answers that cannot be relived, and times out of order.
+    Raises UsageError for a column that is none, answers that cannot be replayed, and times out of order.
     """
     known = schema.turns(1, run.domain.outcome, in_words=run.domain.in_words)
     flags = [field.name for field in known if pa.types.is_boolean(field.type)]
@@ -97,7 +97,7 @@ def arm_log(run: Run, arm: str, reward: str) -> ArmLog:
         at = int((how < 0).argmax())
         raise UsageError(
             f"{run.path}: arm {arm!r}, {_turn(table, at)}: served as {table['serving'][at].as_py()!r}, and only "
-            "answers of the LLM and of skills with serving=stored or prompted can be relived; use --estimand step"
+            "answers of the LLM and of skills with serving=stored or prompted can be replayed; use --estimand step"
         )
     source_turn = table["source_turn"].to_numpy().astype(np.int32)
     skill = table["skill"].to_numpy().astype(np.int32)

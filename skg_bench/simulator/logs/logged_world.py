@@ -48,7 +48,7 @@ _PARTS = ("right", "rating", "lateness", "offer", "flip")  # what is drawn of a 
 
 
 @dataclass(frozen=True, slots=True)
-class RelivingUsers:
+class ReplayUsers:
     """Users of a log under another arm, and what came of it, by the number of each event. Rows may be of one user."""
 
     events: Events
@@ -62,7 +62,7 @@ class RelivingUsers:
     latency_ms: F64  # [B, W]
     reaction: I8  # [B, W] 0: no offer; LOGGED_OFFER, INVENTED_OFFER
 
-    def imputed(self, imputation: I32) -> "RelivingUsers":
+    def imputed(self, imputation: I32) -> "ReplayUsers":
         """The same rows `[B]` as these imputations."""
         return replace(self, imputation=imputation)
 
@@ -94,7 +94,7 @@ class LoggedWorld:
         """Turns of these users in the log."""
         return self.log.counts[users]
 
-    def begin(self, seed: int, users: I32, weeks: int) -> RelivingUsers:
+    def begin(self, seed: int, users: I32, weeks: int) -> ReplayUsers:
         """All their turns; the truth about them is not known."""
         log, n = self.log, self.log.counts[users]
         mask = np.arange(n.max(initial=0)) < n[:, None]
@@ -110,23 +110,19 @@ class LoggedWorld:
         code, number = (np.zeros(shape, np.int8) for _ in range(3)), (np.zeros(shape) for _ in range(3))
         basis, how, reaction = code
         chance, usd, latency = number
-        return RelivingUsers(
+        return ReplayUsers(
             events, users, np.zeros(len(users), np.int32), ledger, basis, chance, how, usd, latency, reaction
         )
 
-    def events(self, state: RelivingUsers, turn: int) -> Event:
+    def events(self, state: ReplayUsers, turn: int) -> Event:
         """Events of turn `turn`."""
         return state.events.at(turn)
 
-    def judge(
-        self, state: RelivingUsers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given"
-    ) -> I32:
+    def judge(self, state: ReplayUsers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """UNKNOWN: only answers that are given are looked up or drawn."""
         return np.full(np.broadcast_shapes(np.shape(row), np.shape(answer)), UNKNOWN, np.int32)
 
-    def respond(
-        self, state: RelivingUsers, event: Event, served: Served, draws: Draws
-    ) -> tuple[RelivingUsers, Response]:
+    def respond(self, state: ReplayUsers, event: Event, served: Served, draws: Draws) -> tuple[ReplayUsers, Response]:
         """Response of the log, or of the models where the answer is another one.
 
         Raises UsageError for an arm that has the LLM's answer compared, or runs procedures.
@@ -168,7 +164,7 @@ class LoggedWorld:
         feedback = feedback_rows(RATING, rating, delay)
         return state, Response(quality, np.where(called, number, served.answer), feedback)
 
-    def offer(self, state: RelivingUsers, event: Event, offers: Bool, draws: Draws) -> tuple[RelivingUsers, Reaction]:
+    def offer(self, state: ReplayUsers, event: Event, offers: Bool, draws: Draws) -> tuple[ReplayUsers, Reaction]:
         """Reaction of the log to an offer at the same event; elsewhere one that is drawn, and counted as invented."""
         rows, number = np.flatnonzero(offers), event.number
         at = self.log.place[state.user, number]
@@ -186,7 +182,7 @@ class LoggedWorld:
         state.reaction[r, number[r]] = INVENTED_OFFER
         return state, Reaction(code, name, name)
 
-    def merge(self, state: RelivingUsers, event: Event, row: I64, earlier: I32, draws: Draws) -> RelivingUsers:
+    def merge(self, state: ReplayUsers, event: Event, row: I64, earlier: I32, draws: Draws) -> ReplayUsers:
         """Changes nothing: no procedure is run."""
         return state
 
@@ -206,7 +202,7 @@ class LoggedWorld:
         fits = np.array([kind in self.models.right for kind in range(_HOWS)])[how]
         return np.where(fits & ((how == FALLBACK) | chosen), MODELLED, UNSUPPORTED).astype(np.int8)
 
-    def _features(self, state: RelivingUsers, event: Event, how: int, r: I64, source: I32) -> F64:
+    def _features(self, state: ReplayUsers, event: Event, how: int, r: I64, source: I32) -> F64:
         if how == FALLBACK:
             return self.models.features.alone(event.text[r], event.time[r])
         ledger = state.ledger
@@ -215,7 +211,7 @@ class LoggedWorld:
             ledger.right[r, source].astype(np.float64),
         )  # fmt: skip
 
-    def _uniforms(self, state: RelivingUsers, draws: Draws) -> dict[str, F64]:
+    def _uniforms(self, state: ReplayUsers, draws: Draws) -> dict[str, F64]:
         """Uniforms of a turn by part `[B]`: other ones than those of the world that made the log."""
         number = np.where(state.imputation < 0, 0, state.imputation)
         return {part: draw(draws.event, number, Purpose.IMPUTED, i) for i, part in enumerate(_PARTS)}
