@@ -94,7 +94,7 @@ def replay_arms(
     users = np.flatnonzero(log.counts > first).astype(np.int32)
     if len(users) < 2:
         raise UsageError(
-            f"{run.path}: {len(users)} users have turns from turn {first} on; an interval for other users needs two; "
+            f"{run.path}: {len(users)} users have turns from {first} on; an interval for other users needs two; "
             "take a smaller turn, or a run of more users"
         )
     users, everyone = _busiest_first(users, log), _busiest_first(np.flatnonzero(log.counts).astype(np.int32), log)
