@@ -158,9 +158,7 @@ def _names(run: Run, arm: str, start: I64, n: int) -> tuple[tuple[str, ...], I32
     words = table["name"].combine_chunks()
     user, skill, turn = (table[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn"))
     codes = words.indices.fill_null(-1).to_numpy().astype(np.int32)
-    given = np.full(
-        (len(start), int(skill.max(initial=0)) + 1), -1, np.int32
-    )  # name of each skill, from the operation that added it
+    given = np.full((len(start), int(skill.max(initial=0)) + 1), -1, np.int32)  # by the operation that added the skill
     given[user[codes >= 0], skill[codes >= 0]] = codes[codes >= 0]
     source = table["source_turn"].to_numpy().astype(np.int64)
     held = source >= 0
