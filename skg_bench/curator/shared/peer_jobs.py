@@ -205,10 +205,10 @@ class PeerJobs:
         answer, wrong = structured_answer(line.decode(errors="replace"), _ANSWER)
         if wrong:
             shown = self._without_secrets(line.decode(errors="replace"), under_way.name)[:_SHOWN].strip()
-            reason = f"the peer wrote {shown!r} where its answer belongs; what it prints goes to standard error"
+            reason = f"the peer wrote {shown!r} in place of an answer; it must print to standard error"
             return self._failed(under_way, "error", reason)
         if answer["job"] != under_way.name:
-            return self._failed(under_way, "error", "the peer answered another job, or one twice")
+            return self._failed(under_way, "error", "the peer answered another job, or answered twice")
         calls = _by_number(under_way.calls)
         if (error := answer.get("error")) is not None:
             if under_way.calls and under_way.calls[-1].end != "ok":
