@@ -82,12 +82,9 @@ def estimate(
     given = columns or {}
     estimand = estimand or (LOOP if targets and not policies else STEP)
     if estimand != STEP:
-        _check_replayed(source, policies or {}, given, estimators, by_row=by_row)
-        if not targets:
-            raise UsageError(f"--estimand {estimand} is of targets; give one: --target 'strict=[policy.threshold=0.6]'")
         since = None if estimand == LOOP else _snapshot_turn(estimand)
-        if against not in (LOG, *(targets or {})):
-            raise UsageError(f"--against {against}: {nearest(against, [LOG, *(targets or {})])}")
+        _check_replayed(source, policies or {}, given, estimators, by_row=by_row)
+        _check_targets(targets or {}, estimand, against)
         run, reward = source if isinstance(source, Run) else Run(source), given.get("reward", UTILITY)
         replayed = replay_arms(
             run, one_arm(run, arm), targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
@@ -129,6 +126,13 @@ def _snapshot_turn(estimand: str) -> int:
     if name != SNAPSHOT or not turn.isascii() or not turn.isdigit() or not 0 < int(turn) < 2**31:
         raise UsageError(f"--estimand {estimand}: write step, loop, or snapshot@S with a turn S from 1 on")
     return int(turn)
+
+
+def _check_targets(targets: Mapping[str, Sequence[str]], estimand: str, against: str) -> None:
+    if not targets:
+        raise UsageError(f"--estimand {estimand} is of targets; give one: --target 'strict=[policy.threshold=0.6]'")
+    if against not in (LOG, *targets):
+        raise UsageError(f"--against {against}: {nearest(against, [LOG, *targets])}")
 
 
 def _check_replayed(

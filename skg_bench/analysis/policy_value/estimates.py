@@ -48,9 +48,7 @@ class ReplayedPolicy:
     invented: float  # share with the logged answer and an offer that is not logged
     these_users: tuple[float, float]  # 95 % interval of the value for the users of the log
     these_users_difference: tuple[float, float]
-    sensitivity: tuple[
-        float, float
-    ]  # range of the difference over other ratings, and unsupported answers all wrong or right
+    sensitivity: tuple[float, float]  # band of the difference: other ratings, unsupported answers all wrong or right
     bounds: tuple[float, float]  # of the value, if every unknown answer is wrong, or right
     withheld: str  # reason, and what to log instead; "": none
 

@@ -38,15 +38,12 @@ from skg_bench.core.world import (
 from skg_bench.simulator.logs.arm_log import ArmLog
 from skg_bench.simulator.logs.outcome_models import OutcomeModels, folds_of
 
-UNSEEN, KNOWN, MODELLED, UNSUPPORTED = range(
-    4
-)  # basis of a turn's outcome: none yet, the log, a model, a model without support in the log
+# Basis of a turn's outcome: none yet, the log, a model, or a model without support in the log.
+UNSEEN, KNOWN, MODELLED, UNSUPPORTED = range(4)
 LOGGED_OFFER, INVENTED_OFFER = 1, 2
 LEAST_CHANCE = 0.01  # of other choices at a turn; below it the log's arm could not have given another answer
-MILDER, HARSHER = (
-    -1,
-    -2,
-)  # numbers of two more imputations: half of the drawn bad ratings are good; half of the good ones bad
+# Numbers of two more imputations: half of the drawn bad ratings are good, or half of the good ones bad.
+MILDER, HARSHER = -1, -2
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
 _HOWS = 1 + max(FALLBACK, STORED, PROMPTED)
 _PARTS = ("right", "rating", "lateness", "offer", "flip")  # what is drawn of a turn
