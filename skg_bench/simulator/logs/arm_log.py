@@ -135,7 +135,7 @@ def _ratings(run: Run, arm: str, start: I64, n: int) -> tuple[I8, I64]:
 
 
 def _prompted(run: Run, arm: str, turns: pa.Table) -> I64:
-    """For each turn, the turn whose answer the chosen skill held, from the log of updates; -1: none."""
+    """Turn whose answer the chosen skill held at each turn, from the log of updates; -1: none."""
     table = run.updates(arm, ["user", "turn", "skill", "source_turn"])
     table = table.filter(pc.greater_equal(table["source_turn"], 0))
     user, skill, turn, source = (
