@@ -20,7 +20,7 @@ def estimate_command(
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(help="Of a run: the arm with overrides. May be given again.", metavar="NAME=[KEY=VALUE]"),
+        typer.Option(help="For a run: its arm with these overrides. May be given again.", metavar="NAME=[KEY=VALUE]"),
     ] = None,
     columns: Annotated[
         str | None,
@@ -50,7 +50,7 @@ def estimate_command(
         ),
     ] = None,
     reward_model: Annotated[
-        str, typer.Option(help="Model of what a log does not know: logistic, boosted or constant.", metavar="NAME")
+        str, typer.Option(help="Model that draws what is not logged: logistic, boosted or constant.", metavar="NAME")
     ] = "logistic",
     figure: Annotated[Path | None, typer.Option(help="Draw the values into this file, .svg.")] = None,
     by_row: Annotated[bool, typer.Option("--by-row", help="Also print intervals as if rows were independent.")] = False,
@@ -58,7 +58,7 @@ def estimate_command(
     """Estimate from a log what arms that were not run are worth.
 
     Policies decide in the states that the log reached, and the log states the probability of each decision. Targets are
-    replayed on the messages of a run: known answers are repeated, others come from models of the log.
+    replayed on the messages of a run: logged answers are repeated, others come from models fitted on the log.
     """
     with plain_errors():
         from skg_bench.app.estimate_tables import show_estimates

@@ -1,4 +1,4 @@
-"""`skg-bench estimate` and `skg_bench.estimate`: values of policies that were not run, from a log."""
+"""`skg-bench estimate` and `skg_bench.estimate`: values, from a log, of policies and arms that were not run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from skg_bench.analysis.policy_value.estimators import ESTIMATORS, PolicyEstimat
 from skg_bench.analysis.policy_value.loop_values import loop_values
 from skg_bench.analysis.policy_value.step_values import step_values
 from skg_bench.app.logged_choices import one_arm, run_decisions
-from skg_bench.app.reliving import UTILITY, relive
+from skg_bench.app.replayed_arms import UTILITY, replay_arms
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.engine.execute import Progress
 from skg_bench.runfolder.run import Run
@@ -66,14 +66,14 @@ def estimate(
 ) -> PolicyEstimates:
     """Values of policies and arms that were not run, with intervals for other users.
 
-    `estimand`: `step`, in the states that the log reached, the default of policies; `loop`, the arm from the first turn
-    on, learning, the default of targets; `snapshot@S`, an arm that learns nothing from turn S on.
+    `estimand`: `loop`, the arm from the first turn on, learning (default with targets); `snapshot@S`, an arm that
+    learns nothing from turn S on; `step`, other decisions in the states that the log reached (default with policies).
 
-    `source`: a table, or a run folder and its `arm`. `policies`: of each its probability of what the log did: a number,
-    or a column, which may hold lists over candidates. `targets`: of a run, the arm with these overrides.
+    `source`: a table, or a run folder and its `arm`. `policies`: for each, its probability of the logged decision: a
+    number, or a column, which may hold lists over candidates. `targets`: for a run, by name, overrides of its arm.
     `columns`: by field of DECISION_FIELDS; default: the field's own name. `against`: the policy to compare with, or the
-    log. `by_row`: intervals as if rows were independent, too. `reward_model`: kind of the models of what the log does
-    not know (`loop`, `snapshot@S`), whose reward is `utility` or `answer_correct`. `progress(done, total)` counts
+    log. `by_row`: also gives intervals as if rows were independent. `reward_model`: kind of the models that draw what
+    is not logged (`loop`, `snapshot@S`), whose reward is `utility` or `answer_correct`. `progress(done, total)` counts
     replayed turns.
 
     >>> estimate("clicks.csv", {"random": "1/34"}, columns={"reward": "click"})
@@ -81,18 +81,17 @@ def estimate(
     Raises UsageError for bad input, with the row and what to do.
     """
     given = columns or {}
-    if (estimand or ("loop" if targets and not policies else STEP)) != STEP:
+    estimand = estimand or (LOOP if targets and not policies else STEP)
+    if estimand != STEP:
+        since = None if estimand == LOOP else _snapshot_turn(estimand)
         _check_replayed(source, policies or {}, given, estimators, by_row=by_row)
-        run = source if isinstance(source, Run) else Run(source)
-        since = None if estimand in (None, LOOP) else _snapshot_turn(str(estimand))
-        if against not in (LOG, *(targets or {})):
-            raise UsageError(f"--against {against}: {nearest(against, [LOG, *(targets or {})])}")
-        reward = given.get("reward", UTILITY)
-        relived = relive(
+        _check_targets(targets or {}, estimand, against)
+        run, reward = source if isinstance(source, Run) else Run(source), given.get("reward", UTILITY)
+        replayed = replay_arms(
             run, one_arm(run, arm), targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
         )
         return loop_values(
-            relived.logged, relived.targets, relived.calibrations, estimand=estimand or LOOP, reference=against
+            replayed.logged, replayed.targets, replayed.calibrations, estimand=estimand, reference=against
         )
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
@@ -130,6 +129,13 @@ def _snapshot_turn(estimand: str) -> int:
     return int(turn)
 
 
+def _check_targets(targets: Mapping[str, Sequence[str]], estimand: str, against: str) -> None:
+    if not targets:
+        raise UsageError(f"--estimand {estimand} is of targets; give one: --target 'strict=[policy.threshold=0.6]'")
+    if against not in (LOG, *targets):
+        raise UsageError(f"--against {against}: {nearest(against, [LOG, *targets])}")
+
+
 def _check_replayed(
     source: "Run | str | Path",
     policies: Mapping[str, str | float],
@@ -138,7 +144,7 @@ def _check_replayed(
     *,
     by_row: bool,
 ) -> None:
-    """Raises UsageError for what goes with the estimand `step` alone."""
+    """Raises UsageError for arguments that only the estimand `step` takes."""
     if not isinstance(source, Run) and not Path(source).is_dir():
         raise UsageError(f"{source} is a table: --arm and --target go with a run folder; give --policy NAME=COLUMN")
     for option, given in (("--policy", policies), ("--estimator", estimators), ("--by-row", by_row)):

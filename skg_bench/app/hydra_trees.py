@@ -89,7 +89,7 @@ def _search_path() -> list[str]:
 
 
 def copied(tree: DictConfig) -> DictConfig:
-    """A copy, in a third of the time that its own `copy` takes: 2 ms."""
+    """A copy of a tree, in a third of the time of OmegaConf's own: 2 ms."""
     copy: DictConfig = pickle.loads(pickle.dumps(tree, pickle.HIGHEST_PROTOCOL))  # noqa: S301  it was pickled just now
     return copy
 

@@ -8,10 +8,12 @@ from skg_bench.app.progress import console
 from skg_bench.app.table_blocks import show_table
 
 _LOOP = "loop: the arm from the first turn on, learning, on the messages of the log"
-_SNAPSHOT = "snapshot: skillbook and scorer as they stood at that turn of the user, and from then on nothing is learned"
+_SNAPSHOT = (
+    "snapshot: an arm with skillbook and scorer of the log at that turn of the user; it learns nothing from then on"
+)
 _ASSUMED = (
-    "assumed: messages do not depend on answers, the worth of an answer not on the way to it, and the LLM is right "
-    "about messages that a skill answered as often as about like messages that it answered itself"
+    "assumed: messages do not depend on answers; the worth of an answer does not depend on the way to it; the LLM is "
+    "right as often about messages that a skill answered as about similar ones that it answered itself"
 )
 _INTERVALS = (
     "intervals: 95 %. Of values and differences: other users, clustered by user, Student's t. These users: what would "
@@ -20,7 +22,7 @@ _INTERVALS = (
 
 
 def show_replays(log: Path, estimates: PolicyEstimates) -> None:
-    """Print values of arms that were replayed, what the log knows of them, and how well its models predict."""
+    """Print values of replayed arms, the shares of their turns that are logged, and the calibration of the models."""
     screen = console()
     screen.print(f"{log}: {estimates.rows:,} turns, {estimates.users or 0:,} users", soft_wrap=True)
     against = f"difference to {estimates.reference}"

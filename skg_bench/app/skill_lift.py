@@ -124,8 +124,8 @@ def show_worths(worths: SkillWorths, out: Path | None) -> None:
         table_blocks.show_table(screen, headings, rows)
     if seeds := _seed_rows(lifts):
         screen.print(
-            "with what all users began: 95 % intervals over users, for all of these skills at once; nothing is "
-            f"{MARGINS['utility']:g} a turn either way",
+            "skills with which all users began: 95 % intervals over users, for all of these skills at once; a lift "
+            f"within {MARGINS['utility']:g} a turn of 0 is equivalent to nothing",
             soft_wrap=True,
         )
         table_blocks.show_table(screen, _SEED_HEADINGS, seeds)
@@ -179,8 +179,8 @@ def _sentences(worths: SkillWorths) -> Iterator[str]:
     if (words := prompt_words(worths.run, arm)) is not None:
         listed, read, whole = (f"{count / words.turns:,.1f}" for count in (words.listed, words.read, words.whole))
         yield (
-            f"words of skills in prompts, a turn: {listed} of descriptions, {read} of bodies; {whole} of bodies if all "
-            "that could be chosen stood there"
+            f"words of skills in prompts, a turn: {listed} of descriptions, {read} of bodies; {whole} if the "
+            "prompt had the bodies of all skills to choose from"
         )
 
 

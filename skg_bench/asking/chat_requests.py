@@ -11,8 +11,8 @@ from skg_bench.asking.http_server import HttpReply, json_reply
 from skg_bench.asking.recorded_asks import canonical_json
 from skg_bench.asking.wire import ChatChoice, words_of
 
-_DELIVERY = ("stream", "stream_options", "user", "metadata")  # who asks, and how the answer is sent: not what it is
-# What the run decides: its model and how that samples, and how long an answer may be. One request has one answer.
+_DELIVERY = ("stream", "stream_options", "user", "metadata")  # fields that do not change the answer
+# Fields that the run sets: the model, its sampling, and the length of answers. A request has one answer.
 _SETTINGS = ("model", "temperature", "top_p", "max_tokens", "max_completion_tokens", "n")
 _CHARACTERS = 4  # a token; rule of thumb for English
 _PIECE = 24  # characters of an answer in one event of a stream

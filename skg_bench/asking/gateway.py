@@ -1,7 +1,7 @@
-"""The project's one gateway: an OpenAI-compatible server through which a system under test asks its model.
+"""Gateway: an OpenAI-compatible server through which systems under test and peers ask the model of their arm.
 
-It listens on a port of 127.0.0.1 and takes requests with its key, which is random and stands in no file of a run. What
-answers a request is the model that was given with the message under way (`OpenCall`), or with the job in its path.
+It listens on a port of 127.0.0.1 and takes requests with its key, which is random and stands in no file of a run. A
+request is answered by the model of the message under way that it belongs to (`OpenCall`), or of the job in its path.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from skg_bench.core.texts import EmbedTexts
 
 ModelAnswer = Callable[[ChatRequest], Awaitable[ChatChoice]]
 JobAnswer = Callable[[ChatRequest], Awaitable[HttpReply]]
-MODEL_NAME = "skg-bench"  # of the model behind the gateway; any other name is taken, too
+MODEL_NAME = "skg-bench"  # listed name of the model; requests may give any other name
 _SCALE = 4000.0  # of vectors on the embedding grid
 _MOST_TEXTS = 2048  # of one request for vectors, as OpenAI's
 
@@ -42,12 +42,12 @@ class OpenCall:
 
 
 class Gateway:
-    """Serves from `listen` to `close` on the event loop of who began it."""
+    """Serves from `listen` to `close`, on the event loop that called `listen`."""
 
     def __init__(self, embed: EmbedTexts, key: str | None = None) -> None:
         self.key = f"sk-{secrets.token_hex(24)}" if key is None else key
         self.address = ""  # known once it is open
-        self.unclear: list[str] = []  # why requests were refused: whose they are was not known
+        self.unclear: list[str] = []  # reasons of refused requests that fit no message, or several
         self.trouble: UsageError | None = None  # of the embedder
         self._embed, self._server = embed, LocalServer(self._handle)
         self._open: list[OpenCall] = []
@@ -70,8 +70,8 @@ class Gateway:
 
     @asynccontextmanager
     async def call(self, user: str, words: str, model: ModelAnswer) -> AsyncIterator[OpenCall]:
-        """A message under way. Two of the same words are never under way at once: many systems send neither the field
-        `user` nor headers on, and the words are all that tells whose request it is.
+        """A message under way. Two messages with the same words wait for one another: many systems pass on neither the
+        field `user` nor headers, and then only the words show which message a request belongs to.
         """
         async with self._by_words[words]:
             call = OpenCall(user, words, model)
@@ -82,7 +82,7 @@ class Gateway:
                 self._open.remove(call)
 
     def open_job(self, name: str, answer: JobAnswer) -> str:
-        """Let requests below the address that is returned be answered by `answer`; any thread may call it."""
+        """Address whose requests are answered by `answer`. May be called from any thread."""
         self._jobs[name] = answer
         return f"{self.address}/{name}"
 
@@ -141,7 +141,7 @@ class Gateway:
                 return chat_reply(request, choice)
 
     def _whose(self, request: ChatRequest) -> OpenCall | str:
-        """The message under way that a request belongs to; else why that is not known."""
+        """The message under way that a request belongs to, or the reason that none or several fit."""
         if not self._open:
             return "a request came while no message was under way"
         last, every = request.last_words, request.all_words

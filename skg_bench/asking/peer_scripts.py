@@ -1,7 +1,7 @@
-"""Rules by which a stand-in for a model answers the roles of a published package, which ask with tools.
+"""Rules by which a scripted model answers the roles of a published package, which ask with tools.
 
-It takes from a turn what the reflector and the skill manager of the scripts take, so that what differs between the
-package and ours is what they make of the same decisions.
+Its decisions are those of the scripted reflector and skill manager, so that the package and `curator=reflecting` get
+the same decisions at a turn.
 """
 
 import json
@@ -23,7 +23,7 @@ _WORDS = re.compile("[a-z0-9]+")
 
 
 def answer_peer(prompt: Prompt) -> str:
-    """The choice of a model: a reflection, changes of the book, or that these are done; else words."""
+    """Scripted answer: a reflection, changes of the book, or the report that they are done; else words."""
     raw = prompt.raw or {}
     tools = [tool["function"]["name"] for tool in raw.get("tools", ())]
     if _DONE not in tools:

@@ -2,7 +2,7 @@
 
 Standard input is a pipe from the run. It closes when the run ends, however that ends, also by `kill -9`. The command
 and all that it has started are then killed, and the folder is removed. The command reads from the inherited descriptor
-INPUT; `-`: from nothing. Of the standard library alone, to start fast.
+INPUT; `-`: from nothing. Only the standard library is imported, to start fast.
 """
 
 import os
@@ -22,7 +22,7 @@ def main() -> int:
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201
         return 127
-    os.dup2(2, 1)  # so that who reads the command's output sees where it ends
+    os.dup2(2, 1)  # the command alone holds its output, so that a reader sees where it ends
     if given >= 0:
         os.close(given)
 

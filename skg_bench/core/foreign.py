@@ -246,7 +246,7 @@ def plain(value: Any, where: object) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Is nothing wrong, as far as types of JSON go? That takes a tenth of looking for the place of a fault."""
+    """True if all values have valid types. Ten times as fast as the search for the place of a fault."""
     level, count, depth = [value], 1, 0
     while level and depth <= _DEEP:
         below, texts = list[Any](), list[Any]()

@@ -1,4 +1,4 @@
-"""A curator with a cap on the tokens that it takes of each user, so that methods are compared at equal budgets."""
+"""A curator with a cap on the tokens that it spends on each user, so that methods are compared at equal budgets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,19 +22,19 @@ _USED = "used"
 
 @dataclass(frozen=True, slots=True)
 class Metering:
-    """Memory of the curator inside, and tokens of B users."""
+    """Memory of the wrapped curator, and tokens of B users."""
 
     inside: Any
-    block: I32  # [B] number of the block of turns that `spent` is of
+    block: I32  # [B] number of the block of turns in which `spent` was spent
     spent: I64  # [B] tokens read and written in it
 
 
 @dataclass(frozen=True)
 class MeteredCurator:
-    """`curator`, which learns nothing more from a user once jobs of a block of `turns` turns have taken `tokens`.
+    """`curator`, which learns nothing more from a user in a block of `turns` turns once its jobs have taken `tokens`.
 
-    What a job takes is known at its end, so a block takes the cap and what its last jobs take beyond it. A turn above
-    the cap is not learned from later, either. Uses are counted all the same.
+    The tokens of a job are known at its end, so the last jobs of a block may exceed the cap. Turns above the cap are
+    never learned from. Uses of skills are counted at all turns.
     """
 
     curator: Curator[Any]
@@ -59,21 +59,21 @@ class MeteredCurator:
 
     @property
     def reasons(self) -> Sequence[str]:
-        """Reasons of the curator inside."""
+        """Reasons of the wrapped curator."""
         return self.curator.reasons
 
     def start(self, n: int) -> Metering:
-        """Users of whom nothing is spent."""
+        """State of users before any job."""
         return Metering(self.curator.start(n), np.zeros(n, np.int32), np.zeros(n, np.int64))
 
     def offers(self, seen: Observation, state: Metering) -> Bool:
-        """Whom the curator inside asks, of those below the cap."""
+        """Offers of the wrapped curator to users below the cap."""
         return self.curator.offers(seen, state.inside) & self._below(seen, state)
 
     def curate(
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Metering
     ) -> tuple[Metering, Batch]:
-        """Operations of the curator inside for users below the cap, and uses of all."""
+        """Operations of the wrapped curator for users below the cap, and uses of all users."""
         spent, below = self._spent(seen, state), self._below(seen, state)
 
         def report(jobs: Jobs) -> None:
@@ -87,7 +87,7 @@ class MeteredCurator:
         return Metering(inside, block, spent), joined(self._uses(row, seen), batch) if len(row) else batch
 
     def _spent(self, seen: Observation, state: Metering) -> I64:
-        """Tokens of the block of this turn, `[B]`."""
+        """Tokens spent so far in the block of this turn, `[B]`."""
         return np.where(state.block == seen.turn // self.turns, state.spent, 0)
 
     def _below(self, seen: Observation, state: Metering) -> Bool:

@@ -1,7 +1,7 @@
-"""Learns with another program, unchanged, that asks the arm's model: a published package as a curator.
+"""A curator that learns with another program, such as a published package, whose model is the arm's.
 
-The program runs in an environment of its own. For each turn that its user judged it is told the turn and the book, and
-says operations. What of these is admitted is decided as for every proposer.
+The program runs in an environment of its own. For each turn that its user judged, it gets the turn and the book, and
+returns operations. They are admitted or refused as those of every proposer.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,15 @@ from skg_bench.curator.shared.learning_job import LearningJob, Proposal
 from skg_bench.curator.shared.proposer import Proposer
 from skg_bench.skillbook.proposals import Batches, Limits
 
-_ROOM = 100_000  # characters of a book, which a peer gets whole
+_ROOM = 100_000  # characters of a book for check_asking; a peer gets the whole book, so that no limit is to check
 
 
 @dataclass(frozen=True)
 class Peer(Proposer):
-    """Has a program propose, a job at a time; each process of a run starts its own.
+    """Hands learning jobs to a program, one at a time. Each process of a run starts a program of its own.
 
-    A job in which it fails ends `error` or `timeout`, and the program with it; the next job starts it again.
+    If the program fails in a job, the job ends as `error` or `timeout`, and the program is stopped. The next job starts
+    it again.
     """
 
     llm: TextModel
@@ -53,15 +54,15 @@ class Peer(Proposer):
             raise UsageError(f"curator.asks={self.asks} must be at least 1")
 
     def propose(self, jobs: Sequence[LearningJob]) -> list[Proposal]:
-        """Proposals of the program, which has one job at a time."""
+        """Proposals of the program, one job after the other."""
         return [self._jobs.proposal(job) for job in jobs]
 
     @cached_property
     def _jobs(self) -> Any:
         if self.command is None:
             raise UsageError(
-                "curator.command is null; say what starts the peer, such as [python3, /path/to/peer.py], or take "
-                "curator=ace_framework"
+                "curator.command is null; give the command that starts the peer, such as [python3, /path/to/peer.py], "
+                "or take curator=ace_framework"
             )
         try:
             from skg_bench.curator.shared.peer_jobs import PeerJobs, PeerSettings
@@ -73,5 +74,5 @@ class Peer(Proposer):
         return PeerJobs(settings, self.llm)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process starts the program itself."""
+        """State without the program: another process starts its own."""
         return {key: value for key, value in vars(self).items() if key != "_jobs"}

@@ -1,8 +1,8 @@
-"""The published ace-framework as a peer of `curator=peer`: a job a line in, what it did a line out.
+"""The published ace-framework as a program for `curator=peer`: it reads a job from each line, writes operations.
 
 It runs in an environment of its own (`make peers-ace`), without this project. Both roles are the package's, unchanged.
-Its tools run one after the other: else the order of its operations differs from run to run. Ids of skills that it adds
-are dropped, as the run numbers them, and sections of those that are there, as the package has two and books have more.
+Tools run one after the other: else the order of operations would differ from run to run. Ids of added skills are
+dropped, as the run numbers them. Sections of other skills are dropped, as the package has two and books have more.
 """
 
 import json
@@ -22,7 +22,7 @@ _FIELDS = ("type", "section", "skill_id", "issue", "keywords", "insight", "metad
 
 
 class PublishedRoles:
-    """The package's reflector and skill manager. Both ask the server that the environment names at each job."""
+    """The package's reflector and skill manager. Each job names the server for both in the environment."""
 
     def __init__(self) -> None:
         self._reflector = Reflector(_MODEL)

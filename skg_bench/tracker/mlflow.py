@@ -253,7 +253,7 @@ def _remove(client: "MlflowClient", uri: str, record: Any) -> None:
 
 
 def _create(client: "MlflowClient", experiment: str, run: Run, arm: str, *, title: str, parent: Any) -> Any:
-    """A run of MLflow. Its title is what the list of runs shows: which arm is better, and by how much."""
+    """A run of MLflow. The list of runs shows its title: which arm is better, and by how much."""
     identity = str(run.manifest["identity"])
     tags = {_IDENTITY: identity, _ARM: arm, "mlflow.source.name": "skg-bench", "mlflow.source.type": "LOCAL"}
     if parent is None:

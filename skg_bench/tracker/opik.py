@@ -162,7 +162,7 @@ def _send(client: "httpx.Client", traces: list[dict[str, Any]]) -> None:
 
 
 def _change(client: "httpx.Client", method: str, path: str, body: Mapping[str, Any]) -> None:
-    """A request that changes something; again where the server says that there were too many."""
+    """Send a request that writes; again if the server answers that there were too many requests."""
     while True:
         answer = _sent(client, method, path, body)
         wait = float(answer.headers.get("ratelimit-reset") or answer.headers.get("retry-after") or 0)
@@ -189,7 +189,7 @@ def _shown(client: "httpx.Client", project: str) -> dict[int, str]:
 
 
 def _deliver_experiments(client: "httpx.Client", run: Run, path: Path, traces: dict[int, str]) -> str:
-    """Make the experiments of a run that has figures, whole or anew; returns words on them."""
+    """Write the experiments of a run that has figures, anew if they are incomplete. Returns a report of one line."""
     if not (run.path / "summary.json").is_file():
         return ""
     project, turns = _project(run), traced_turns(path)
@@ -265,7 +265,7 @@ def _pages(client: "httpx.Client", path: str, query: Mapping[str, Any]) -> Itera
 
 
 def _look(client: "httpx.Client", project: str, keys: set[int], progress: Callable[[int, int], None]) -> dict[int, str]:
-    """Ids of the traces by key, once all are there; a server may take a moment to show what it took."""
+    """Ids of the traces by key, once the server lists all of them, which may take a moment."""
     for seconds in _LOOKS:
         sleep(seconds)
         shown = _shown(client, project)

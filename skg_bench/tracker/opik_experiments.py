@@ -1,5 +1,6 @@
-"""Experiments of Opik: one for each arm, named by its verdict, with scores over all users of the run. Their items put
-the traced turns of all arms beside one another, as each event is an item of one dataset.
+"""Experiments of Opik: one for each arm, named by its verdict, with scores over all users of the run.
+
+Each event is an item of one dataset, so that Opik shows the traced turns of all arms at an event side by side.
 """
 
 import json
@@ -19,12 +20,12 @@ from skg_bench.tracker.verdict_words import verdicts_in_words
 MOST_PARTS = 1000  # parts of a request: Opik takes no more
 WINDOW = 6 * 3600 * 1000  # milliseconds
 _LEVELS = 5  # of an arm: the first figures of a run, such as utility and the share of right answers
-_LEARNING = "learning:"  # begins the names of traces that are no turns
+_LEARNING = "learning:"  # prefix of names of traces that are no turns
 
 
 @dataclass(frozen=True, slots=True)
 class OpikRequest:
-    """A request that changes something."""
+    """A request that writes to Opik."""
 
     method: str
     path: str
@@ -43,7 +44,7 @@ class TracedTurn:
 
 
 def traced_turns(path: Path) -> list[TracedTurn]:
-    """Turns that an event file holds."""
+    """Traced turns of an event file."""
     turns = []
     for _, line in lines_of(path):
         event = json.loads((line or b"").decode())
@@ -55,7 +56,7 @@ def traced_turns(path: Path) -> list[TracedTurn]:
 
 
 def arm_experiments(run: Run, project: str) -> dict[str, dict[str, Any]]:
-    """Bodies of experiments by arm, without ids: name, verdict and scores. Needs the figures of the run."""
+    """Bodies of experiments by arm, without ids: name, verdict and scores, from the run's summary.json."""
     summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
     words, bodies = verdicts_in_words(summary), dict[str, dict[str, Any]]()
     for arm in run.arms:
@@ -89,7 +90,7 @@ def _finite(value: object) -> bool:
 def requests(
     run: Run, project: str, turns: Sequence[TracedTurn], traces: Mapping[int, str], begins: int
 ) -> Iterator[OpikRequest]:
-    """Requests that make the dataset, its items, the experiments and their items, in this order.
+    """Requests that write the dataset with its items, the experiments, and their items, in this order.
 
     `traces`: ids of the turns' traces by key. `begins`: see `identifier`.
     """

@@ -1,11 +1,11 @@
-"""Verdicts of a run in words, where a tracker shows them first."""
+"""Verdicts of a run in words, for names of runs and experiments in trackers."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def verdicts_in_words(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Arm -> its utility against that of the reference, in words."""
+    """Verdicts by arm: its difference in utility to the reference, in words."""
     words = {}
     for arm, figures in summary["differences"].items():
         match figures.get("utility"):

@@ -359,6 +359,7 @@ def test_targets_of_which_the_log_does_not_tell_are_refused(target: str, says: s
         (("--arm", "soft", "--policy", "a=1"), "has no column 'reward'"),
         (("--arm", "soft", "--reward", "user_satisfaction", "--policy", "a=1"), "user_satisfaction is"),
         (("--arm", "soft", "--reward", "answer_correct", "--target", "x=[]"), "no override is given"),
+        (("--arm", "soft", "--estimand", "loop"), "--estimand loop is of targets; give one: --target"),
         (("--arm", "soft", "--reward", "answer_correct", "--estimand", "step", "--target", "skill=[policy=never]"),
          "take another one"),
     ],

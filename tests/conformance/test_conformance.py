@@ -92,6 +92,7 @@ def test_no_component_escapes_the_suite_for_want_of_a_yaml(seam: str) -> None:
     made_by_code = {
         "router": ["skg_bench.router.shared.route.SharedMaxSim"],  # with an index
         "curator": ["skg_bench.curator.without.WithoutEach"],  # of one cohort; tests/curator plays it
+        "simulator": ["skg_bench.simulator.logs.logged_world.LoggedWorld"],  # of a run's log; tests/app plays it
     }
     assert unlisted(seam) == made_by_code.get(seam, [])
 

@@ -205,7 +205,7 @@ def answer(script: str, messages: list[dict[str, str]]) -> str:
     """
     system, user = messages[0]["content"], messages[1]["content"]
     for role, rule in SCRIPTS[script].items():
-        if system.startswith(_system(role)):
+        if role != "peer" and system.startswith(_system(role)):  # a peer's prompts are its own, and no file of ours
             return rule(Prompt(role, system, user, None, 0, 1))
     return f"You said: {user}"
 

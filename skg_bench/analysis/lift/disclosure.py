@@ -1,8 +1,7 @@
-"""Progressive disclosure, metered: words of descriptions and of bodies in the prompts of an arm whose skills say
-something.
+"""Progressive disclosure: counts of words of descriptions and of bodies in the prompts of an arm with texts.
 
-The description (issue) of a skill is what it is chosen by, the body (insight) what is read once it is served. A router
-may list all descriptions in each prompt, or all skills as a whole; else the served skill alone stands there.
+A skill is chosen by its description (issue), and its body (insight) is read once it is served. The prompt lists all
+shortlisted descriptions (`router=described`), all shortlisted skills (`in_prompt`), or only the served skill.
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ class PromptWords:
 
 
 def prompt_words(run: Run, arm: str) -> PromptWords | None:
-    """Words of an arm's skills in prompts; None: they say nothing, or do not go into a prompt."""
+    """Words of an arm's skills in prompts; None if they have no texts, or do not go into a prompt."""
     composition = run.manifest["compositions"].get(arm, {})
     if composition.get("serving") != "prompted":
         return None
@@ -53,7 +52,7 @@ def prompt_words(run: Run, arm: str) -> PromptWords | None:
 
 
 def _words(says: pa.Table, turns: pa.Table, row: I64, skill: I64) -> tuple[I64, I64]:
-    """Words of descriptions and of bodies that skills had at turns (rows of `turns`): those said last before."""
+    """Words of descriptions and of bodies that skills had at turns (rows of `turns`)."""
     user, turn = column(turns, "user").astype(np.int64)[row], column(turns, "turn").astype(np.int64)[row]
     order = np.lexsort((column(says, "turn"), column(says, "skill"), column(says, "user")))
     width = int(max(column(says, "skill").max(), skill.max(initial=0))) + 1

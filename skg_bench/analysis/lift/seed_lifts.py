@@ -1,7 +1,7 @@
-"""Lift of the skills that all users began with: a skill is then one thing in all books, and intervals are over users.
+"""Lift of the skills with which all users began. They are the same in all books, so that intervals are over users.
 
-A user's lift counts for each of the user's turns; one to whom the skill was never served has 0. Intervals and verdicts
-hold for all skills at once, by Bonferroni and Holm.
+A user's lift is the mean over all turns of the user: 0 if the skill was never served to that user. Intervals hold for
+all skills at once (Bonferroni), and so do verdicts (Holm).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ SeedVerdict = Literal["helps", "hurts", "equivalent to nothing", "inconclusive",
 
 @dataclass(frozen=True)
 class SeedLift:
-    """A skill of all books."""
+    """Lift of a skill with which all users began."""
 
     name: str
     served: int
@@ -31,8 +31,8 @@ class SeedLift:
 
 
 def seed_lifts(lifts: Lifts, margin: float) -> Sequence[SeedLift]:
-    """Skills with which users began, worst first; none where books began empty. `margin`: lift a turn, either way, that
-    is as good as nothing.
+    """Lifts of skills with which users began, worst first; none if books began empty. `margin`: lift a turn, either
+    way, that counts as nothing.
     """
     ids = np.unique(lifts.skill[lifts.born < 0])
     if not len(ids) or len(lifts.users) < 2:
@@ -55,8 +55,8 @@ def seed_lifts(lifts: Lifts, margin: float) -> Sequence[SeedLift]:
 
 
 def _verdict(test: PairedT, differs: float, same: float) -> SeedVerdict:
-    """Verdict by the p-values of "it is 0" and of "it is the margin or more away from 0"; users who are all alike give
-    none.
+    """Verdict by the p-values of "the lift is 0" (`differs`) and of "it is at least the margin away from 0" (`same`).
+    Without spread between users it is inconclusive.
     """
     if test.se == 0:
         return "inconclusive"

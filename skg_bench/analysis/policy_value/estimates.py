@@ -1,4 +1,4 @@
-"""Answers of a log about policies and arms that were not run, as frozen rows."""
+"""Estimates from a log of policies and arms that were not run, as frozen rows."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -39,25 +39,23 @@ class PolicyValue:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPolicy:
-    """Knowledge of a log about an arm that was replayed on it, and whether it carries a verdict."""
+    """Shares of a replayed arm's turns that are logged, and whether the log suffices for a verdict."""
 
     policy: str
-    known: float  # share of turns at which the log gave the same answer
-    modelled: float  # at which it might have given this one, or has many like it
-    unsupported: float  # at which it could not have given it
-    invented: float  # at which it gave the log's answer and made an offer, and the log made none
+    known: float  # share of turns with the logged answer
+    modelled: float  # share with another answer that the log's arm could have given
+    unsupported: float  # share with an answer that the log's arm could not have given
+    invented: float  # share with the logged answer and an offer that is not logged
     these_users: tuple[float, float]  # 95 % interval of the value for the users of the log
     these_users_difference: tuple[float, float]
-    sensitivity: tuple[
-        float, float
-    ]  # ends of the difference under other ratings, and unsupported answers wrong or right
+    sensitivity: tuple[float, float]  # band of the difference: other ratings, unsupported answers all wrong or right
     bounds: tuple[float, float]  # of the value, if every unknown answer is wrong, or right, at a mean price
     withheld: str  # reason, and what to log instead; "": none
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCalibration:
-    """Held-out predictions of a model of right answers, beside what was."""
+    """Calibration of a model of right answers on users on whom it was not fitted."""
 
     name: str  # whose answers
     rows: int
@@ -65,12 +63,12 @@ class ModelCalibration:
     observed: float
     error: float  # standard error of their difference, by user
     clustering: float  # variance of users' sums of residuals, in multiples of that of independent ones
-    worst: tuple[float, float, float]  # z of the fifth of predictions that misses most, its predicted and observed mean
+    worst: tuple[float, float, float]  # z of the worst fifth of predictions, its predicted and observed mean
 
 
 @dataclass(frozen=True)
 class PolicyEstimates:
-    """Answers of a log: a row for each policy and estimator, and the weights of each policy."""
+    """Estimates from a log: a row for each policy and estimator, and the weights of each policy."""
 
     reference: str
     rows: int
@@ -78,5 +76,5 @@ class PolicyEstimates:
     missing: int  # rewards
     values: tuple[PolicyValue, ...]
     weights: tuple[PolicyWeights, ...]
-    replays: tuple[ReplayedPolicy, ...] = ()  # in the place of weights, of the estimands loop and snapshot
+    replays: tuple[ReplayedPolicy, ...] = ()  # for the estimands loop and snapshot, in place of weights
     calibrations: tuple[ModelCalibration, ...] = ()  # of the models that these needed

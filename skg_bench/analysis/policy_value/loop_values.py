@@ -29,20 +29,20 @@ REPLAY_SUMS = (
     "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "variance", "llm_variance",
     "llm_scale", "known", "modelled", "unsupported", "invented",
 )  # fmt: skip
-"""Sums of a replay: turns; expected rewards; of unknown answers the expected rewards for being right, those of
-unsupported ones, the rewards if all were right, those of unsupported ones; their variance, that of the LLM's; rewards
-of the LLM's unknown answers if all were right; and turns by what the log knows of them.
+"""Sums of a replay. `turns`; `value`: expected rewards. Over unknown answers: `chance`: expected rewards for being
+right, `scale`: these rewards if all are right, `variance` of these rewards; and the same over unsupported answers, and
+over the LLM's. Then turns whose answers are known, modelled and unsupported, and turns with an invented offer.
 """
-_MILDER, _HARSHER = -2, -1  # places of the replays with other ratings, behind those of imputations
+_MILDER, _HARSHER = -2, -1  # places of the replays with other ratings, after the imputations
 MOST_UNKNOWN = 0.10  # share of turns
 MOST_INVENTED = 0.01  # share of turns
 MOST_SENSITIVITY = 0.01  # width of the band, in the unit of the reward
-MOST_Z = 3.5  # by which held-out predictions may miss in a fifth of them
+MOST_Z = 3.5  # of the mean residual of a fifth of the held-out predictions
 _ROUNDED = 1e-9  # smaller a difference is that of sums in another order
-_PARTS = 5  # of the predictions, by size, whose calibration is looked at
+_PARTS = 5  # of the sorted predictions; each has its calibration checked
 _NONE = (nan, nan)
 LLM_ANSWERS = "answers of the LLM"
-"""Name of their model."""
+"""Name of the model of the LLM's answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +72,20 @@ class ReplayedSums:
 
 @dataclass(frozen=True)
 class _Mean:
-    """A mean reward a turn, or the difference of two, with all that its errors are made of."""
+    """A mean reward a turn, or a difference of two, with the parts of its error."""
 
     value: float
     by_user: F64  # [G] sums, mean over imputations
     by_imputation: F64  # [M] means
-    milder: float  # by how much it moves if drawn ratings are milder
+    milder: float  # change of the value if drawn ratings are milder
     harsher: float
-    unsupported: tuple[float, float]  # by how much it moves if unsupported answers are wrong, right
+    unsupported: tuple[float, float]  # change of the value if unsupported answers are all wrong, all right
     bounds: tuple[float, float]
     luck: tuple[float, float]  # variance of the mean for these users: of the LLM's answers, of others
     weights: tuple[float, float]  # of the models in the mean: of the LLM's answers, of others
 
     def minus(self, other: "_Mean") -> "_Mean":
-        """The difference; what both do not know is taken to be apart."""
+        """The difference; unknown outcomes of the two are treated as independent."""
         (down, up), (below, above) = self.unsupported, other.unsupported
         first, second = self.weights, other.weights
         return _Mean(
@@ -98,13 +98,13 @@ class _Mean:
 
     @property
     def band(self) -> tuple[float, float]:
-        """Ends of the value under other ratings, and unsupported answers wrong or right."""
+        """Range of the value over other ratings, and over unsupported answers all wrong or all right."""
         moves = (0.0, self.milder, self.harsher, *self.unsupported)
         return self.value + min(moves), self.value + max(moves)
 
 
 def calibration(name: str, predicted: F64, observed: F64, user: I32) -> ModelCalibration:
-    """Held-out predictions `[n]` beside what was, by user."""
+    """Calibration of held-out predictions `[n]`, with errors clustered by user."""
     residual, order = observed - predicted, np.argsort(predicted, kind="stable")
     size = ceil(len(order) / _PARTS)
     parts = [order[i : i + size] for i in range(0, len(order), size)]
@@ -203,7 +203,7 @@ def _of_target(sums: ReplayedSums) -> _Mean:
 def _intervals(
     mean: _Mean, logged: LoggedRewards, calibrations: Sequence[ModelCalibration]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """95 % intervals for other users, and for these."""
+    """95 % intervals of a mean for other users, and for the users of the log."""
     n, imputations = float(logged.turns.sum()), len(mean.by_imputation)
     sums = UserSums(np.stack([logged.turns, mean.by_user]))
     sampling, df = sums.spread(np.array([-mean.value, 1.0]) / n, (0,))
@@ -231,14 +231,14 @@ def _too_sensitive(gap: _Mean) -> str:
     if high - low <= MOST_SENSITIVITY:
         return ""
     return (
-        f"its difference lies between {low:+.4f} and {high:+.4f} as unknown ratings and unsupported answers are taken; "
-        f"a width of {MOST_SENSITIVITY:g} is allowed. Log with a chance of what it would do, such as by "
+        f"its difference lies between {low:+.4f} and {high:+.4f}, by ratings and answers that are not logged; "
+        f"a width of {MOST_SENSITIVITY:g} is allowed. Log an arm that takes its decisions by chance, such as "
         "policy=interleave, or log the laxer of the two"
     )
 
 
 def _reason(sums: ReplayedSums, logged: LoggedRewards, calibrations: Sequence[ModelCalibration]) -> str:
-    """Reason to withhold verdicts on a target, and what to log instead; none: nothing."""
+    """Reason to withhold verdicts on a target, and what to log instead; empty: none."""
     if logged.missing:
         return (
             f"{logged.missing:,} rewards of the log are missing, and nothing says by what chance. Have all of them "
@@ -251,14 +251,14 @@ def _reason(sums: ReplayedSums, logged: LoggedRewards, calibrations: Sequence[Mo
         )
     if (unknown := sums.share("modelled") + sums.share("unsupported")) > MOST_UNKNOWN:
         return (
-            f"on {100 * unknown:.1f} % of turns its answer is not the log's; {100 * MOST_UNKNOWN:g} % are allowed. Log "
-            "an arm nearer to it, or both by policy=interleave"
+            f"on {100 * unknown:.1f} % of turns its answer is not the logged one; {100 * MOST_UNKNOWN:g} % are "
+            "allowed. Log an arm nearer to it, or both by policy=interleave"
         )
     for each in calibrations:
         z, predicted, observed = each.worst
         if abs(z) > MOST_Z and abs(observed - predicted) * unknown > MOST_SENSITIVITY / 10:
             return (
-                f"the model of {each.name} is miscalibrated: in a fifth of the log it says {100 * predicted:.1f} %, "
-                f"and {100 * observed:.1f} % were right (z {z:+.1f}). Try --reward-model boosted"
+                f"the model of {each.name} is miscalibrated: in a fifth of the log it predicts {100 * predicted:.1f} % "
+                f"right answers, and {100 * observed:.1f} % were right (z {z:+.1f}). Try --reward-model boosted"
             )
     return ""

@@ -6,7 +6,7 @@ from typing import Literal
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.summary.figures import Figure
 
-FEW_USERS = 4  # fewer: an interval says nothing, however wide or narrow it is
+FEW_USERS = 4  # with fewer users an interval is not to be trusted, whatever its width
 Tone = Literal["good", "bad", "open", "caution", "plain"]
 
 
@@ -40,7 +40,7 @@ def share_of(figure: Figure) -> str:
 
 
 def few_users(users: int) -> str:
-    """Words on a comparison of two or three users; empty: there are more, or one, of whom verdicts speak themselves."""
+    """Warning about a comparison of two or three users; empty for more, and for one, which verdicts mention."""
     if not 1 < users < FEW_USERS:
         return ""
     why = "an interval of so few may have any width, and a verdict is luck"

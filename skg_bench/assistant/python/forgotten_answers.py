@@ -1,4 +1,4 @@
-"""A Python class played again, each user without one of the answers that its object came to give again."""
+"""A Python class that is played again, each user without one answer."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,10 +14,10 @@ from skg_bench.core.spoken import answer_reference
 
 @dataclass(frozen=True)
 class ForgettingEach:
-    """`assistant` for rows that are played side by side: the object of each row forgets an answer of its own when that
-    was given.
+    """`assistant` for rows that are played side by side: the object of each row forgets one answer, at the turn at
+    which that is first given.
 
-    It is of one cohort, whose rows it knows by their place; so no configuration can name it.
+    Turns are by row of one cohort, so no configuration can name this class.
     """
 
     assistant: Python
@@ -38,7 +38,7 @@ class ForgettingEach:
         return self.assistant.answer(query, state)
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Objects) -> Objects:
-        """The objects, which were told the feedback, and some of which forgot the answer of this turn."""
+        """Objects after the feedback; those of rows whose turn it is have forgotten the answer of this turn."""
         state = self.assistant.learn(seen, feedback, state)
         turn, event = seen.message.turn, seen.message.event
         for row in np.flatnonzero(np.array(self.turns[: len(event)]) == turn).tolist():

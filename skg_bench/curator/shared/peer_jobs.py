@@ -1,7 +1,7 @@
-"""Learning jobs of another program: what it is told, whom it asks, and how each job ends.
+"""Learning jobs of another program: the line that it gets, its requests to the model, and how each job ends.
 
-It is told a job at a time. What it asks of `/chat/completions` waits until the thread of the job hands it to the arm's
-model, so that each ask is recorded, played, counted and stopped as any other.
+The program has one job at a time. Its requests to `/chat/completions` wait until the thread of the job hands them to
+the arm's model, so that they are recorded, played, counted and stopped as all others.
 """
 
 import asyncio
@@ -48,13 +48,13 @@ _FIRST: Mapping[str, Any] = {"type": "object", "properties": {"peer": {"type": "
 
 @dataclass(frozen=True, slots=True)
 class PeerSettings:
-    """How a program is started, and what a job of it may take."""
+    """Command of a program, and limits of each of its jobs."""
 
     command: Sequence[str]
-    name: str | None  # that it must say first; None: any
+    name: str | None  # that its first line must have; None: any
     makes: str | None  # command that installs it
     starts: float  # seconds until it is ready
-    seconds: float  # that it may be silent, while no ask of it waits
+    seconds: float  # of silence in a job, while none of its requests waits
     asks: int  # of one job at most
     answer_tokens: int
     batches: Batches
@@ -71,13 +71,13 @@ class _Ask:
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A job, and what it asked so far."""
+    """A job, and its requests so far."""
 
     name: str
     job: LearningJob
     fresh: bool  # does the program have its first job?
     calls: list[Completion] = field(default_factory=list)
-    times: Counter[bytes] = field(default_factory=Counter)  # that each request was asked, by its key
+    times: Counter[bytes] = field(default_factory=Counter)  # repetitions of each request, by its key
 
     def prompt(self, request: ChatRequest, limit: int) -> Prompt:
         """The request with a draw of its own for each user, event, turn, request, and time that it is repeated."""
@@ -91,11 +91,11 @@ class _UnderWay:
 
 
 class _GoneError(Exception):
-    """The program ended after its last job: another one is started for this job."""
+    """Raised if the program ended between two jobs; this job starts it anew."""
 
 
 class _Parts:
-    """Parts that have to be closed."""
+    """Program and gateway, which have to be closed."""
 
     def __init__(self) -> None:
         self.peer: PeerProcess | None = None
@@ -115,16 +115,16 @@ class _Parts:
 
 
 class PeerJobs:
-    """A program for the jobs of one process. It starts with the first job, and ends when nobody holds this any more."""
+    """A program for the jobs of one process. It starts with the first job, and ends with the last reference to this."""
 
     def __init__(self, settings: PeerSettings, llm: TextModel) -> None:
         self._settings, self._llm, self._parts = settings, llm, _Parts()
         self.close = weakref.finalize(self, self._parts.close)
 
     def proposal(self, job: LearningJob) -> Proposal:
-        """The program's proposal. Where it fails, it ends, and the reason is the job's.
+        """The program's proposal. If the program fails, it is stopped, and the proposal has the reason.
 
-        Raises UsageError where it cannot be started, and as the model does.
+        Raises UsageError if the program cannot be started, and where the model raises it.
         """
         gateway, fresh = self._gateway(), self._parts.peer is None
         peer = self._parts.peer or self._started(gateway)
@@ -143,7 +143,7 @@ class PeerJobs:
             self._parts.end_peer()
             return self.proposal(job)
         except BaseException:
-            self._parts.end_peer()  # it waits for an answer that will not come
+            self._parts.end_peer()  # else it would wait for an answer for ever
             raise
         finally:
             gateway.end_job(name)
@@ -173,7 +173,7 @@ class PeerJobs:
                     return self._read(line, under_way)
 
     def _answer(self, peer: PeerProcess, first: _Ask, under_way: _UnderWay) -> None:
-        """Hand an ask, and all that wait with it, to the model. Other events keep their order."""
+        """Hand a request, and all others that wait, to the model. Other events keep their order."""
         asks, others = [first], list[Any]()
         while len(asks) + len(under_way.calls) < self._settings.asks:
             try:
@@ -205,21 +205,21 @@ class PeerJobs:
         answer, wrong = structured_answer(line.decode(errors="replace"), _ANSWER)
         if wrong:
             shown = self._without_secrets(line.decode(errors="replace"), under_way.name)[:_SHOWN].strip()
-            reason = f"the peer wrote {shown!r} where its answer belongs; what it prints goes to standard error"
+            reason = f"the peer wrote {shown!r} in place of an answer; it must print to standard error"
             return self._failed(under_way, "error", reason)
         if answer["job"] != under_way.name:
-            return self._failed(under_way, "error", "the peer answered another job, or one twice")
+            return self._failed(under_way, "error", "the peer answered another job, or answered twice")
         calls = _by_number(under_way.calls)
         if (error := answer.get("error")) is not None:
             if under_way.calls and under_way.calls[-1].end != "ok":
-                return Proposal(None, self._settings.batches, calls)  # which is the reason
+                return Proposal(None, self._settings.batches, calls)  # the end of the last call is the reason
             shown = self._without_secrets(error, under_way.name)[:_SHOWN]
             return Proposal(None, self._settings.batches, {**calls, PEER: _failure("error", shown)})
         batch = {"operations": answer["operations"]} if answer["operations"] else None
         return Proposal(batch, self._settings.batches, calls, answer.get("reasoning"))
 
     def _failed(self, under_way: _UnderWay, end: End, reason: str) -> Proposal:
-        """A job that ends the program, too: nobody knows what it would say next."""
+        """Proposal of a job that failed. Stops the program, whose next line could belong to this job."""
         self._parts.end_peer()
         calls = {**_by_number(under_way.calls), PEER: _failure(end, reason)}
         return Proposal(None, self._settings.batches, calls)
@@ -251,7 +251,7 @@ class PeerJobs:
         return self._parts.gateway
 
     def _without_secrets(self, text: str, name: str) -> str:
-        """The text without what is another one in each run."""
+        """The text without key and address, which differ from run to run."""
         gateway = self._gateway()
         return text.replace(gateway.key, "{key}").replace(f"{gateway.address}/{name}", "{address}")
 
@@ -262,7 +262,7 @@ def _line(name: str, address: str, key: str, job: LearningJob) -> bytes:
 
 
 def _reply(request: ChatRequest, completion: Completion) -> HttpReply:
-    """The answer; else a refusal that clients do not try again, as the model was tried again already."""
+    """The answer, or a refusal that clients do not retry, as the run has retried already."""
     if completion.end != "ok":
         return http_refusal(424, f"the model gave no answer: {completion.reason or completion.end}")
     return chat_reply(request, ChatChoice.of(completion.text), (completion.tokens_in, completion.tokens_out))

@@ -1,4 +1,4 @@
-"""Another program, in an environment of its own, that speaks JSON lines: it is started, and it ends with the run."""
+"""Process of another program that reads and writes JSON lines, in an environment of its own; it ends with the run."""
 
 import os
 import shutil
@@ -23,18 +23,18 @@ PEERS = Path(__file__).parents[2] / "peers"
 _OUTPUT = "output.txt"
 _TAIL = 2_000  # bytes of its output in an error
 _END = 10.0  # seconds that its end may take
-_UNREAD, _PAUSE = 100, 0.01  # events that may wait, and seconds until a program that writes more is read again
-# Of the variables that processes see, those that a stranger may: no secret, no proxy, no home.
+_UNREAD, _PAUSE = 100, 0.01  # most events that wait; seconds until the next try to read beyond them
+# Environment variables that the program gets: no secret, no proxy, no home.
 _SEEN = (
     "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",
 )  # fmt: skip
-# Sets have one order, so that a prompt with one is the same at each start; warnings would fill its log.
+# A fixed hash seed gives sets one order, so that prompts that print a set are the same at each start.
 _FIXED = {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def found_program(name: str, makes: str | None) -> str:
-    """Path of a program. Raises UsageError with the command that makes it where it is missing."""
+    """Path of a program. If it is missing, raises UsageError with the command that installs it."""
     if (path := shutil.which(name)) is not None:
         return str(Path(path).absolute())
     remedy = "correct curator.command" if makes is None else f"to install it: {makes}"
@@ -42,11 +42,13 @@ def found_program(name: str, makes: str | None) -> str:
 
 
 class PeerProcess:
-    """A program that reads from and writes lines to this process, from `start` to `close`."""
+    """A program that exchanges lines with this process, from `start` to `close`."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", folder: Path, ends: tuple[int, int]) -> None:
-        """`ends`: descriptors that it reads from and writes to, seen from here."""
-        self.events: SimpleQueue[Any] = SimpleQueue()  # lines as bytes, None at its end, and what others put
+        """`ends`: descriptors at this process's side, to write to the program and to read from it."""
+        self.events: SimpleQueue[Any] = (
+            SimpleQueue()
+        )  # lines as bytes; None: the program ended; and requests that the gateway puts
         self._process, self._folder, self._closed = process, folder, False
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         for work, end in ((self._write, ends[0]), (self._read, ends[1])):
@@ -80,18 +82,18 @@ class PeerProcess:
         return PeerProcess(process, folder, (to_peer, from_peer))
 
     def send(self, line: bytes) -> None:
-        """Have a line written; the program may be slow to read it."""
+        """Queue a line for the program."""
         self._lines.put(line)
 
     def next(self, until: float) -> Any:
-        """The next event. Raises TimeoutError where none comes before a time of the monotonic clock."""
+        """The next event. Raises TimeoutError if none comes before `until`, a time of the monotonic clock."""
         try:
             return self.events.get(timeout=max(0.0, until - time.monotonic()))
         except Empty:
             raise TimeoutError from None
 
     def last_words(self, secrets: Mapping[str, str]) -> str:
-        """End of what it wrote to standard error, without secrets."""
+        """Last lines of the program's standard error, without secrets."""
         try:
             with open_file(self._folder / _OUTPUT) as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
@@ -101,7 +103,7 @@ class PeerProcess:
         return f"the end of what it wrote to standard error:\n{text}" if text else "it wrote nothing to standard error"
 
     def close(self) -> None:
-        """End it, and all that it has started. Its folder is removed."""
+        """Stop the program and all processes that it started, and remove its folder."""
         self._closed = True
         self._lines.put(None)
         if self._process.stdin is not None:
@@ -118,7 +120,7 @@ class PeerProcess:
                 left = memoryview(line)
                 while left:
                     left = left[os.write(descriptor, left) :]
-        except OSError:  # it has ended, as its reader finds out
+        except OSError:  # the program has ended; the reader reports it
             return
         finally:
             os.close(descriptor)

@@ -123,7 +123,7 @@ def _load(path: str) -> Corpus:
         for position, row in enumerate(_read(file), 1):
             place = f"{file}: intent {position}"
             if (first := places.setdefault(row["intent"], place)) != place:
-                raise UsageError(f"{place}: {row['intent']!r} is the name of {first}, too; give one of them another")
+                raise UsageError(f"{place}: {row['intent']!r} is also the name of {first}; rename one of them")
             rows.append(row)
     file = folder / "one_offs.txt"
     one_offs = [line.strip() for line in text_of(file).splitlines() if line.strip()] if file.is_file() else []

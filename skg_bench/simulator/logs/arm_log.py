@@ -18,10 +18,11 @@ from skg_bench.core.world import FALLBACK, OFFERS, PROMPTED, STORED
 from skg_bench.runfolder.run import Run, ratings
 
 SERVINGS: Mapping[str, int] = {"llm": FALLBACK, "stored": STORED, "prompted": PROMPTED}
-"""Ways to serve that can be relived, by their word in the log."""
+"""Ways to serve that can be replayed, by their word in the log."""
 RIGHT_ANSWER = "answer_correct"
 """Column of truth that is read."""
 NAMELESS = "unnamed"
+"""Name of a skill to which no user gave one."""
 _NEVER = np.iinfo(np.int32).max
 _TURNS = (
     "user", "turn", "event", "time", "message", "skill", "source_turn", "propensity", "serving", "offer", "cost_usd",
@@ -31,13 +32,13 @@ _TURNS = (
 
 @dataclass(frozen=True)
 class ArmLog:
-    """N turns of a log, those of each user in order; texts and names by their place in `messages` and `names`."""
+    """N turns of a log, by user and in order. `text` and `name` are places in `messages` and `names`."""
 
     messages: tuple[str, ...]
-    names: tuple[str, ...]  # the last is that of skills that nobody named
-    start: I64  # [U + 1] first turn of each user id; users who are not there have none
+    names: tuple[str, ...]  # of skills; the last is NAMELESS
+    start: I64  # [U + 1] place of the first turn of each user id; start[u] == start[u + 1]: user u has no turn
     user: I32  # [N]
-    event: I32  # [N] number of the event, the handle of an answer that is given to it
+    event: I32  # [N] number of the event; answers are referred to by it
     time: I64  # [N] seconds since the first Monday
     text: I32  # [N]
     how: I8  # [N] a value of SERVINGS
@@ -45,13 +46,13 @@ class ArmLog:
     source_turn: I32  # [N] turn whose stored answer was given, -1: none
     source: I32  # [N] event whose answer was given or was in the prompt, -1: none
     propensity: F64  # [N]
-    right: F64  # [N] 1, 0; NaN: not known
+    right: F64  # [N] 1 or 0; NaN: missing
     rating: I8  # [N] index into RATINGS, -1: none was given
     delay: I64  # [N] seconds until the rating came
     offer: I8  # [N] index into OFFERS, -1: no offer
-    name: I32  # [N] of the skill that came to hold this turn's answer, -1: none did
-    kept: I32  # [N] turn from which on it held that answer; a large number: none did
-    until: I32  # [N] turn after which no skill holds it any more; a large number: one does to the end
+    name: I32  # [N] of the skill that stored this turn's answer, -1: none did
+    kept: I32  # [N] turn at which a skill stored it; the largest int32: none did
+    until: I32  # [N] turn at which the last skill dropped it; the largest int32: one holds it to the end
     cost_usd: F64  # [N]
     latency_ms: F64  # [N]
     learning_usd: F64  # [N]
@@ -64,7 +65,7 @@ class ArmLog:
 
     @cached_property
     def place(self) -> I64:
-        """Turn, among all N, of user `u` and event `e`: `place[u, e]`; -1: there is none."""
+        """Places `[U, E]` of turns among all N, by user and event; -1: the user has no such event."""
         width = int(self.event.max(initial=0)) + 1
         place = np.full((len(self.start) - 1, width), -1, np.int64)
         place[self.user, self.event] = np.arange(len(self.user))
@@ -80,7 +81,7 @@ class ArmLog:
 def arm_log(run: Run, arm: str) -> ArmLog:
     """The log of an arm.
 
-    Raises UsageError for answers that cannot be relived, and times out of order.
+    Raises UsageError for answers that cannot be replayed, and for times out of order.
     """
     table = run.turns(arm, [*_TURNS, RIGHT_ANSWER])
     user, event = (table[name].to_numpy().astype(np.int32) for name in ("user", "event"))
@@ -88,14 +89,17 @@ def arm_log(run: Run, arm: str) -> ArmLog:
     start = np.searchsorted(user, np.arange(int(run.manifest["users"]) + 1)).astype(np.int64)
     inner = np.flatnonzero((np.diff(time) < 0) & (np.diff(user) == 0))
     if len(inner):
-        raise UsageError(f"{run.path}: arm {arm!r}, {_turn(table, int(inner[0]) + 1)}: its time is before the last one")
+        raise UsageError(
+            f"{run.path}: arm {arm!r}, {_turn(table, int(inner[0]) + 1)}: its time is before that of "
+            "the turn before; run it again"
+        )
     texts = table["message"].combine_chunks()
     how, offer = _codes(table["serving"], list(SERVINGS)), _codes(table["offer"], OFFERS)
     if (how < 0).any():
         at = int((how < 0).argmax())
         raise UsageError(
             f"{run.path}: arm {arm!r}, {_turn(table, at)}: served as {table['serving'][at].as_py()!r}, and only "
-            "answers of the LLM and of skills with serving=stored or prompted can be relived; use --estimand step"
+            "answers of the LLM and of skills with serving=stored or prompted can be replayed; use --estimand step"
         )
     source_turn = table["source_turn"].to_numpy().astype(np.int32)
     skill = table["skill"].to_numpy().astype(np.int32)
@@ -129,7 +133,7 @@ def _ratings(run: Run, arm: str, start: I64, n: int) -> tuple[I8, I64]:
 
 
 def _prompted(run: Run, arm: str, turns: pa.Table) -> I64:
-    """Turn whose answer the chosen skill held at each turn, which the log of a prompt does not say; -1: none."""
+    """Turn whose answer the chosen skill held at each turn, from the log of updates; -1: none."""
     table = run.updates(arm, ["user", "turn", "skill", "source_turn"])
     table = table.filter(pc.greater_equal(table["source_turn"], 0))
     user, skill, turn, source = (
@@ -147,7 +151,7 @@ def _prompted(run: Run, arm: str, turns: pa.Table) -> I64:
 
 
 def _names(run: Run, arm: str, start: I64, n: int) -> tuple[tuple[str, ...], I32, I32, I32]:
-    """Names of skills; which was given at each turn; and from which turn on, up to which, a skill held its answer."""
+    """Names of skills; by turn, the name of the skill that stored its answer, and when it did and dropped it."""
     table = run.updates(arm, ["user", "turn", "op", "skill", "name", "source_turn"])
     words = table["name"].combine_chunks()
     user, skill, turn = (table[name].to_numpy().astype(np.int64) for name in ("user", "skill", "turn"))

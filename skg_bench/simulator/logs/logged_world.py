@@ -1,7 +1,7 @@
-"""A log of one arm as a world, in which other arms live through it again.
+"""A log of one arm as a world, in which other arms are replayed.
 
-What the log knows it repeats: where an arm gives the very answer of the log, it is as right, and rated the same. What
-the log does not know is drawn from models that were fitted on it. Nothing of the world that made the log is in reach.
+Where an arm gives the logged answer, correctness, rating, cost and latency are the logged ones. Elsewhere they are
+drawn from models that were fitted on the log. The world that made the log is not used.
 """
 
 from collections.abc import Sequence
@@ -38,22 +38,24 @@ from skg_bench.core.world import (
 from skg_bench.simulator.logs.arm_log import ArmLog
 from skg_bench.simulator.logs.outcome_models import OutcomeModels, folds_of
 
-UNSEEN, KNOWN, MODELLED, UNSUPPORTED = range(4)  # how much the log knows of a turn's answer
+# Basis of a turn's outcome: none yet, the log, a model, or a model without support in the log.
+UNSEEN, KNOWN, MODELLED, UNSUPPORTED = range(4)
 LOGGED_OFFER, INVENTED_OFFER = 1, 2
-LEAST_CHANCE = 0.01  # of another choice, from which on the log might have given another answer
-MILDER, HARSHER = -1, -2  # numbers of imputations in which half of the drawn bad ratings are good, or good ones bad
+LEAST_CHANCE = 0.01  # of other choices at a turn; below it the log's arm could not have given another answer
+# Numbers of two more imputations: half of the drawn bad ratings are good, or half of the good ones bad.
+MILDER, HARSHER = -1, -2
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
 _HOWS = 1 + max(FALLBACK, STORED, PROMPTED)
 _PARTS = ("right", "rating", "lateness", "offer", "flip")  # what is drawn of a turn
 
 
 @dataclass(frozen=True, slots=True)
-class RelivingUsers:
-    """Users of a log under another arm, and what came of it, by the number of each event. Rows may be of one user."""
+class ReplayUsers:
+    """Users of a log under another arm, and their outcomes by number of the event. Several rows may be of one user."""
 
     events: Events
     user: I32  # [B]
-    imputation: I32  # [B] from 0 on, MILDER or HARSHER
+    imputation: I32  # [B] number of the imputation: from 0 on, or MILDER, HARSHER
     ledger: Ledger
     basis: I8  # [B, W] UNSEEN, KNOWN, MODELLED, UNSUPPORTED
     chance: F64  # [B, W] that the answer is right
@@ -62,8 +64,8 @@ class RelivingUsers:
     latency_ms: F64  # [B, W]
     reaction: I8  # [B, W] 0: no offer; LOGGED_OFFER, INVENTED_OFFER
 
-    def imputed(self, imputation: I32) -> "RelivingUsers":
-        """The same rows `[B]` as these imputations."""
+    def imputed(self, imputation: I32) -> "ReplayUsers":
+        """The same rows, with these numbers of imputations `[B]`."""
         return replace(self, imputation=imputation)
 
 
@@ -87,15 +89,15 @@ class LoggedWorld:
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of skills of the log; the last is that of what nobody named."""
+        """Names of skills of the log; the last is NAMELESS."""
         return self.log.names
 
     def count(self, seed: int, users: I32, weeks: int) -> I32:
         """Turns of these users in the log."""
         return self.log.counts[users]
 
-    def begin(self, seed: int, users: I32, weeks: int) -> RelivingUsers:
-        """All their turns; the truth about them is not known."""
+    def begin(self, seed: int, users: I32, weeks: int) -> ReplayUsers:
+        """All logged turns of these users, without truth."""
         log, n = self.log, self.log.counts[users]
         mask = np.arange(n.max(initial=0)) < n[:, None]
         at = np.where(mask, log.start[users][:, None] + np.arange(mask.shape[1]), 0)
@@ -110,26 +112,22 @@ class LoggedWorld:
         code, number = (np.zeros(shape, np.int8) for _ in range(3)), (np.zeros(shape) for _ in range(3))
         basis, how, reaction = code
         chance, usd, latency = number
-        return RelivingUsers(
+        return ReplayUsers(
             events, users, np.zeros(len(users), np.int32), ledger, basis, chance, how, usd, latency, reaction
         )
 
-    def events(self, state: RelivingUsers, turn: int) -> Event:
+    def events(self, state: ReplayUsers, turn: int) -> Event:
         """Events of turn `turn`."""
         return state.events.at(turn)
 
-    def judge(
-        self, state: RelivingUsers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given"
-    ) -> I32:
-        """UNKNOWN: only answers that are given are looked up or drawn."""
+    def judge(self, state: ReplayUsers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
+        """UNKNOWN for all: outcomes are looked up or drawn for answers that are given, in `respond`."""
         return np.full(np.broadcast_shapes(np.shape(row), np.shape(answer)), UNKNOWN, np.int32)
 
-    def respond(
-        self, state: RelivingUsers, event: Event, served: Served, draws: Draws
-    ) -> tuple[RelivingUsers, Response]:
-        """Response of the log, or of the models where the answer is another one.
+    def respond(self, state: ReplayUsers, event: Event, served: Served, draws: Draws) -> tuple[ReplayUsers, Response]:
+        """Logged response if the answer is the logged one, else one drawn from models.
 
-        Raises UsageError for an arm that has the LLM's answer compared, or runs procedures.
+        Raises UsageError for an arm that compares with the LLM's answer, or runs procedures.
         """
         how, answer = served.how, np.where(served.how == FALLBACK, -1, served.answer)
         self._check(how, served.compared)
@@ -168,8 +166,8 @@ class LoggedWorld:
         feedback = feedback_rows(RATING, rating, delay)
         return state, Response(quality, np.where(called, number, served.answer), feedback)
 
-    def offer(self, state: RelivingUsers, event: Event, offers: Bool, draws: Draws) -> tuple[RelivingUsers, Reaction]:
-        """Reaction of the log to an offer at the same event; elsewhere one that is drawn, and counted as invented."""
+    def offer(self, state: ReplayUsers, event: Event, offers: Bool, draws: Draws) -> tuple[ReplayUsers, Reaction]:
+        """Logged reaction to an offer at the same event; without one, a drawn reaction, counted as INVENTED_OFFER."""
         rows, number = np.flatnonzero(offers), event.number
         at = self.log.place[state.user, number]
         code = np.where(offers, self.log.offer[at], -1).astype(np.int32)
@@ -186,20 +184,20 @@ class LoggedWorld:
         state.reaction[r, number[r]] = INVENTED_OFFER
         return state, Reaction(code, name, name)
 
-    def merge(self, state: RelivingUsers, event: Event, row: I64, earlier: I32, draws: Draws) -> RelivingUsers:
-        """Changes nothing: no procedure is run."""
+    def merge(self, state: ReplayUsers, event: Event, row: I64, earlier: I32, draws: Draws) -> ReplayUsers:
+        """Changes nothing, as no procedure is run."""
         return state
 
     # ------------------------------------------------------------------------------------------------- parts
 
     def _check(self, how: I32, compared: I32) -> None:
         if (compared >= 0).any():
-            raise UsageError("a target has answers of the LLM compared, and a log has no such verdicts; name another")
+            raise UsageError("a target compares with answers of the LLM, and a log has no such verdicts; name another")
         if not np.isin(how, (FALLBACK, STORED, PROMPTED)).all():
-            raise UsageError("a target runs procedures, and a log does not say what would have come back; name another")
+            raise UsageError("a target runs procedures, and a log does not have their results; name another")
 
     def _support(self, user: I32, at: I64, how: I32, source: I32) -> I8:
-        """MODELLED where the log might have given this answer, or has many like it; else UNSUPPORTED."""
+        """MODELLED for an answer of the LLM, or one that the log's arm could have given here; else UNSUPPORTED."""
         log = self.log
         stored = log.place[user, source]
         held = (log.kept[stored] < log.turn[at]) & (log.turn[at] <= log.until[stored])
@@ -207,7 +205,7 @@ class LoggedWorld:
         fits = np.array([kind in self.models.right for kind in range(_HOWS)])[how]
         return np.where(fits & ((how == FALLBACK) | chosen), MODELLED, UNSUPPORTED).astype(np.int8)
 
-    def _features(self, state: RelivingUsers, event: Event, how: int, r: I64, source: I32) -> F64:
+    def _features(self, state: ReplayUsers, event: Event, how: int, r: I64, source: I32) -> F64:
         if how == FALLBACK:
             return self.models.features.alone(event.text[r], event.time[r])
         ledger = state.ledger
@@ -216,8 +214,8 @@ class LoggedWorld:
             ledger.right[r, source].astype(np.float64),
         )  # fmt: skip
 
-    def _uniforms(self, state: RelivingUsers, draws: Draws) -> dict[str, F64]:
-        """Uniforms of a turn by part `[B]`: other ones than those of the world that made the log."""
+    def _uniforms(self, state: ReplayUsers, draws: Draws) -> dict[str, F64]:
+        """Uniforms of a turn by part `[B]`; keyed apart from draws of the world that made the log."""
         number = np.where(state.imputation < 0, 0, state.imputation)
         return {part: draw(draws.event, number, Purpose.IMPUTED, i) for i, part in enumerate(_PARTS)}
 
@@ -237,7 +235,7 @@ class LoggedWorld:
 
 
 def _flipped(rating: I32, imputation: I32, u: F64) -> I32:
-    """Ratings of which half of the bad ones are good (MILDER), or half of the good ones bad (HARSHER)."""
+    """Ratings after half of the bad ones became good (MILDER), or half of the good ones bad (HARSHER)."""
     milder, harsher = (imputation == MILDER) & (rating > _OK), (imputation == HARSHER) & (rating == _OK)
     half = u < 0.5
     return np.where(milder & half, _OK, np.where(harsher & half, _MISS, rating)).astype(np.int32)

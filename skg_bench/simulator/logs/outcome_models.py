@@ -1,5 +1,6 @@
-"""Models of what a log does not say: is an answer right, how is it rated, is an offer accepted? Fitted on the log, each
-user's figures by models that were fitted without that user.
+"""Models of outcomes that a log lacks: whether an answer is right, how it is rated, whether an offer is accepted.
+
+They are fitted on the log. Models that predict for a user are fitted on other users.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,15 +19,15 @@ from skg_bench.simulator.logs.arm_log import ArmLog
 ModelKind = Literal["logistic", "boosted", "constant"]
 HOWS = {FALLBACK: "answers of the LLM", STORED: "stored answers", PROMPTED: "answers to a skill's prompt"}
 FOLDS = 5
-FIT_ROWS = 30  # of a fit; fewer give one rate for all
-_PENALTIES = (1.0, 100.0, 10_000.0)  # strengths, among which held-out users choose
+FIT_ROWS = 30  # least rows of a fit; with fewer, all get the mean rate
+_PENALTIES = (1.0, 100.0, 10_000.0)  # strengths; that with the best predictions for held-out users is taken
 _LEAST_SPREAD = 1e-9
 _COMPONENTS = 16  # of the vectors of messages
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of right answers by models that were fitted without these users, beside what was, `[n]` each."""
+    """Predicted probabilities of right answers, from models fitted without these users, and outcomes, `[n]` each."""
 
     how: int  # a key of HOWS
     predicted: F64
@@ -50,7 +51,7 @@ class MessageFeatures:
         return np.column_stack([size, np.log1p(size[:, 0]), np.sin(hour), np.cos(hour), self._components[text]])
 
     def pairs(self, text: I32, other: I32, age: I64, right: F64) -> F64:
-        """Likeness of messages to those whose answer is stored; its age in seconds; was it right? `[n, F]`."""
+        """Likeness of messages to those whose answer is stored, the answer's age, and whether it was right `[n, F]`."""
         cosine = np.einsum("nd,nd->n", self._unit[text], self._unit[other])
         a, b = ([self._words[i] for i in which.tolist()] for which in (text, other))
         shared = np.array([len(x & y) for x, y in zip(a, b, strict=True)], np.float64)
@@ -62,7 +63,7 @@ class MessageFeatures:
 
 
 class Classifier(Protocol):
-    """A model of one fold, as scikit-learn has them."""
+    """A model of one fold, with scikit-learn's method."""
 
     def predict_proba(self, features: F64) -> F64:
         """Probabilities `[n, C]`."""
@@ -85,7 +86,7 @@ class LogisticModel:
     """Logistic regression, whose predictions of a few rows take microseconds."""
 
     weights: F64  # [F, C]
-    intercept: F64  # [C] minus infinity: a class that never was
+    intercept: F64  # [C] minus infinity: a class without rows
 
     def predict_proba(self, features: F64) -> F64:
         """Probabilities `[n, C]`."""
@@ -97,7 +98,7 @@ class LogisticModel:
 
 @dataclass(frozen=True)
 class AllClasses:
-    """A classifier of scikit-learn, with columns for classes that never were."""
+    """A classifier of scikit-learn, with columns for classes without rows."""
 
     classes: int
     model: Any
@@ -111,7 +112,7 @@ class AllClasses:
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """A classifier for each fold of users, fitted on the others."""
+    """A classifier for each fold of users, fitted on the other folds."""
 
     classes: int
     folds: tuple[Classifier, ...]
@@ -126,8 +127,8 @@ class CrossFitted:
 
 
 def cross_fitted(kind: ModelKind, features: F64, outcome: I64, fold: I64, classes: int) -> CrossFitted:
-    """Fit on rows `[n]`; outcomes are 0 to `classes` - 1. Of several strengths of a penalty, that counts whose held-out
-    predictions are most likely.
+    """Classifiers fitted on rows `[n]` with outcomes 0 to `classes` - 1. Of several penalties, the one with the largest
+    likelihood on held-out rows is taken.
     """
     candidates = []
     for made in _makers(kind, classes):
@@ -150,7 +151,7 @@ Maker = Callable[[F64, I64, F64], Classifier]
 
 
 def _makers(kind: str, classes: int) -> list[Maker]:
-    """Ways to fit, of which the best one counts."""
+    """Candidates of a fit, one for each strength of the penalty."""
     if kind not in get_args(ModelKind):
         raise UsageError(f"--reward-model {kind}: {nearest(kind, get_args(ModelKind))}")
     if kind == "constant":
@@ -183,14 +184,14 @@ class OutcomeModels:
     """Models of one log."""
 
     features: MessageFeatures
-    right: Mapping[int, CrossFitted]  # by how it was served; a way that the log does not know has none
+    right: Mapping[int, CrossFitted]  # by the way of serving; ways that are not logged are missing
     rating: Mapping[int, CrossFitted]  # class 0: none, then RATINGS
     accepted: CrossFitted  # classes OFFERS
     delays: I64  # of all ratings, ascending
     held_out: tuple[HeldOut, ...]
 
     def chance(self, how: int, fold: I64, features: F64) -> F64:
-        """Probability that answers are right `[n]`; a half where the log has none like them."""
+        """Probability that answers are right `[n]`; 0.5 if no answer was served this way in the log."""
         return self.right[how].probabilities(fold, features)[:, 1] if how in self.right else np.full(len(fold), 0.5)
 
     def ratings(self, how: int, fold: I64, features: F64, right: F64) -> F64:
@@ -201,7 +202,7 @@ class OutcomeModels:
 
 
 def rated_features(features: F64, right: F64) -> F64:
-    """Features of a rating `[n, F]`."""
+    """Features of ratings `[n, F]`: those of the turn, and whether the answer is right."""
     return np.column_stack([right, features])
 
 

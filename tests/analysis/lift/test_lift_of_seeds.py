@@ -27,6 +27,7 @@ from tests.simulator.tasks.test_tasks import played
 SERVED = "serving=prompted, policy.threshold=0.3, curator=none, reranker=identity, signals.preference=0"
 NAMES = ("harmful", "sham", "good")
 USERS = 10
+DOCS = Path(__file__).parents[3] / "docs/skillbooks.md"
 MADE = {"harmful": "values-check", "sham": "budget-goal", "good": "total-cost"}  # kinds of advice
 
 
@@ -120,6 +121,15 @@ def test_harmful_is_lowest_good_is_highest_and_a_sham_is_equivalent_to_nothing(
     assert code == 0
     lines = [line for line in printed.splitlines() if line.startswith(NAMES) and "lift" not in line]
     assert [re.split(r"\s{2,}", line.strip())[-1] for line in lines[-3:]] == [seed.verdict for seed in seeds]
+
+
+def test_the_docs_have_the_figures_of_these_worlds(tasks: Run, advised: Run) -> None:
+    worlds = {f"tasks, {USERS} users, 12 turns each": tasks, "advice by worth, 60 users, 10 weeks": advised}
+    for name, run in worlds.items():
+        seeds = seed_lifts(first_order(run, "seeded", "never"), MARGINS["utility"])
+        cells = [f"`{seed.a_turn.mean:+z.3f}`, {seed.verdict}" for seed in seeds]
+        row = " | ".join([name, f"{sum(seed.served for seed in seeds):,}", *cells])
+        assert f"| {row} |" in DOCS.read_text("utf-8")
 
 
 def test_what_differs_from_user_to_user_is_inconclusive(tasks: Run) -> None:

@@ -140,7 +140,7 @@ FILES: list[tuple[Callable[[Path], object], str]] = [
     (lambda f: (f / "intents" / "b.yaml").write_text("intents: [brew]"), "'brew': each intent is a mapping"),
     (
         lambda f: (f / "intents" / "b.yaml").write_text(yaml.safe_dump({"intents": [TEA]})),
-        r"b\.yaml: intent 1: 'brew_tea' is the name of .*all\.yaml: intent 1, too; give one of them another",
+        r"b\.yaml: intent 1: 'brew_tea' is also the name of .*all\.yaml: intent 1; rename one of them",
     ),
 ]
 

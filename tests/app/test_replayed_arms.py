@@ -13,7 +13,7 @@ import skg_bench
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import worth_of
 from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, ReplayedPolicy
-from skg_bench.app.reliving import relive
+from skg_bench.app.replayed_arms import replay_arms
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
@@ -42,7 +42,7 @@ def run(once: Callable[..., Path]) -> Run:
     arms = ", ".join(f"{name}: [{','.join(texts)}]" for name, texts in ARMS.items())
     words = ["profile=smoke", "users=12", "weeks=2", "reference=rule", f"arms={{{arms}}}"]
     with logs_alone():
-        return Run(once("relived", lambda out: skg_bench.run([*words, f"out={out}"])))
+        return Run(once("replayed", lambda out: skg_bench.run([*words, f"out={out}"])))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def truth(run: Run, arm: str, since: int = 0) -> float:
 
 
 def itself(run: Run, arm: str) -> None:
-    relive(run, arm, {}, "answer_correct", model="constant", progress=lambda _done, _total: None)
+    replay_arms(run, arm, {}, "answer_correct", model="constant", progress=lambda _done, _total: None)
 
 
 @pytest.mark.parametrize("arm", ["soft", "wise"])

@@ -1,4 +1,4 @@
-"""Replays of a run's log under other arms: what the log knows it repeats, the rest is drawn from models of it.
+"""Replays of a run's log under other arms (targets): logged outcomes are repeated, others drawn from models of these.
 
 Rows are users times imputations, stepped side by side. Nothing is written to the run.
 """
@@ -43,23 +43,24 @@ from skg_bench.simulator.logs.logged_world import (
     MODELLED,
     UNSUPPORTED,
     LoggedWorld,
-    RelivingUsers,
+    ReplayUsers,
 )
 from skg_bench.simulator.logs.outcome_models import HOWS, ModelKind, OutcomeModels, outcome_models
 
 IMPUTATIONS = 5
+_NUMBERS = np.array([*range(IMPUTATIONS), MILDER, HARSHER], np.int32)  # of the replays of each user
 UTILITY = "utility"
-"""Name of the reward that is made of rightness, money, waiting and offers by the prices of the run."""
-RELIVED = (
+"""Name of the reward that is computed from right answers, money, waiting and offers, by the prices of the run."""
+REPLAYABLE = (
     "router", "reranker", "policy", "curator", "signals", "signs", "refit_every", "refit_on_capture", "refit_apart",
     "decline_is_miss", "freeze", "freeze_at",
 )  # fmt: skip
-"""Keys of an arm that a target may change: all else is of the world, or would need answers that no log has."""
-_LARGEST = 1e-6  # difference of a propensity, which the log has as the engine computed it
+"""Keys of an arm that a target may change. All others change the world, or would need answers that no log has."""
+_TOLERANCE = 1e-6  # of a propensity
 
 
 @dataclass(frozen=True)
-class Relived:
+class ReplayedArms:
     """Results of replays of a log."""
 
     users: I32  # [G] ids
@@ -68,7 +69,7 @@ class Relived:
     calibrations: Sequence[ModelCalibration]
 
 
-def relive(
+def replay_arms(
     run: Run,
     arm: str,
     targets: Mapping[str, Sequence[str]],
@@ -77,13 +78,14 @@ def relive(
     model: ModelKind = "logistic",
     since: int | None = None,
     progress: Progress,
-) -> Relived:
-    """Play the arm's own log again, then each target on it, `IMPUTATIONS` times and twice with other ratings. `since`:
-    a turn of the user up to which a target is the arm itself, and from which on nothing learns; None: it is itself from
-    the first turn on. `reward`: UTILITY or RIGHT_ANSWER.
+) -> ReplayedArms:
+    """Replay the arm on its own log, as a check; then each target, `IMPUTATIONS` times and twice with other ratings.
 
-    Raises UsageError for an arm that cannot be relived, a target that changes more than RELIVED, and where the arm, on
-    its own log, decides otherwise than the log says.
+    `since`: turn of the user before which a target is the logged arm, and from which on it learns nothing; None: the
+    target replaces the arm from the first turn on. `reward`: UTILITY or RIGHT_ANSWER.
+
+    Raises UsageError for an arm that cannot be replayed, for a target that changes a key beyond REPLAYABLE, and for a
+    decision of the arm that differs from the log.
     """
     _check_world(run)
     if reward not in (UTILITY, RIGHT_ANSWER):
@@ -97,31 +99,27 @@ def relive(
     users = np.flatnonzero(log.counts > first).astype(np.int32)
     if len(users) < 2:
         raise UsageError(
-            f"{run.path}: {len(users)} users have turns from {first} on; an interval for other users needs two at least"
+            f"{run.path}: {len(users)} users have turns from {first} on; an interval for other users needs two; "
+            "take a smaller turn, or a run of more users"
         )
-    users = users[np.argsort(-log.counts[users], kind="stable")]
-    everyone = np.flatnonzero(log.counts).astype(np.int32)
-    everyone = everyone[np.argsort(-log.counts[everyone], kind="stable")]
-    numbers = np.array([*range(IMPUTATIONS), MILDER, HARSHER], np.int32)
-    tasks = [RelivingTask(0, part, np.zeros(len(part), np.int32)) for part in _parts(everyone, 1, run)]
-    spans = []
-    for i in range(len(targets)):
-        parts = _parts(users, len(numbers), run)
-        spans.append((len(tasks), len(tasks) + len(parts)))
-        tasks += [RelivingTask(i + 1, part.repeat(len(numbers)), np.tile(numbers, len(part))) for part in parts]
-    total = int(log.counts[everyone].sum()) + len(targets) * len(numbers) * int(log.counts[users].sum())
+    users, everyone = _busiest_first(users, log), _busiest_first(np.flatnonzero(log.counts).astype(np.int32), log)
+    tasks = [ReplayTask(0, part, np.zeros(len(part), np.int32)) for part in _parts(everyone, 1, run)]
+    check, parts = len(tasks), _parts(users, len(_NUMBERS), run)
+    for arm_number in range(1, len(targets) + 1):
+        tasks += [ReplayTask(arm_number, part.repeat(len(_NUMBERS)), np.tile(_NUMBERS, len(part))) for part in parts]
+    total = int(log.counts.sum()) + len(targets) * len(_NUMBERS) * int(log.counts[users].sum())
     with callers_script_left_alone(), replay_job(plan, run.path, total) as job:
         (node,) = hydra_trees().options("launcher", ["local"])
         launcher = build("launcher", node, FromFile(str(run.path), trusted=False))
         workers = min(int(run.config["workers"]), len(tasks))
         progress(0, total)
-        reliving = Reliving(job, log, str(run.path), first, prices)
-        results = launcher.carry_out(reliving, tasks, workers, run.path, lambda done: progress(done, total))
+        replay = LogReplay(job, log, str(run.path), first, prices)
+        results = launcher.carry_out(replay, tasks, workers, run.path, lambda done: progress(done, total))
     sums = {
-        name: ReplayedSums(_by_user(results[a:b], len(numbers))) for name, (a, b) in zip(targets, spans, strict=True)
+        name: ReplayedSums(_by_user(results[check + i * len(parts) :][: len(parts)])) for i, name in enumerate(targets)
     }
     calibrations = [calibration(HOWS[h.how], h.predicted, h.observed, h.user) for h in models.held_out]
-    return Relived(users, _logged(log, users, first, prices), sums, calibrations)
+    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations)
 
 
 def _check_world(run: Run) -> None:
@@ -134,8 +132,12 @@ def _check_world(run: Run) -> None:
         )
 
 
+def _busiest_first(users: I32, log: ArmLog) -> I32:
+    return users[np.argsort(-log.counts[users], kind="stable")]
+
+
 def _parts(users: I32, copies: int, run: Run) -> list[I32]:
-    """Users, the busiest first, in parts of about as many rows as a cohort has."""
+    """Users in parts of about as many rows as a cohort has; a user has `copies` rows."""
     return list(np.array_split(users, max(1, round(len(users) * copies / int(run.config["cohort"])))))
 
 
@@ -168,7 +170,9 @@ def _plan(
 
 def _check_logger(run: Run, arm: str, composition: Mapping[str, Any]) -> None:
     if composition["assistant"].get("_target_") != PIPELINE:
-        raise UsageError(f"{run.path}: arm {arm!r} has no skillbook of ours, and cannot be replayed on its log")
+        raise UsageError(
+            f"{run.path}: arm {arm!r} is an assistant of its own, which no log can replay; name an arm with a skillbook"
+        )
     reasons = {
         "forks from another arm": composition.get("fork") is not None,
         "begins with skills of a file (seeds)": composition.get("seeds") is not None,
@@ -177,7 +181,7 @@ def _check_logger(run: Run, arm: str, composition: Mapping[str, Any]) -> None:
     }
     for reason, holds in reasons.items():
         if holds:
-            raise UsageError(f"{run.path}: arm {arm!r} {reason}, and no log says what that needs; use --estimand step")
+            raise UsageError(f"{run.path}: arm {arm!r} {reason}, which cannot be replayed; use --estimand step")
 
 
 def _target(
@@ -198,10 +202,10 @@ def _target(
 
 
 def _set(composition: dict[str, Any], override: Override, where: str) -> None:
-    if override.head not in RELIVED or override.delete or override.inner:
+    if override.head not in REPLAYABLE or override.delete or override.inner:
         raise UsageError(
-            f"{where}{override.text}: a target may change {', '.join(RELIVED)}; all else changes who asks, what the "
-            "LLM answers or what is stored, and the log has the answers of its own arm only"
+            f"{where}{override.text}: a target may change {', '.join(REPLAYABLE)}; other keys change who asks, what "
+            "the LLM answers or what is stored, and the log has only the answers of its own arm"
         )
     if override.choice:
         (composition[override.head],) = hydra_trees().options(override.head, [str(override.value)])
@@ -218,7 +222,7 @@ def _set(composition: dict[str, Any], override: Override, where: str) -> None:
 
 
 @dataclass(frozen=True)
-class RelivingTask:
+class ReplayTask:
     """Rows to play, in order of falling turns."""
 
     arm: int  # 0: the log's own
@@ -227,8 +231,8 @@ class RelivingTask:
 
 
 @dataclass(frozen=True)
-class Reliving:
-    """Plays rows on the log, and sums up what came of them from turn `first` on: REPLAY_SUMS `[C, R]`."""
+class LogReplay:
+    """Replays rows on the log. Returns their sums from turn `first` on: REPLAY_SUMS `[C, R]`."""
 
     job: Job
     log: ArmLog
@@ -236,21 +240,21 @@ class Reliving:
     first: int
     prices: Utility | None  # None: the reward is the column of the log
 
-    def begin(self) -> Callable[[RelivingTask, Tick], F64]:
-        """Setting of the process, made once."""
+    def begin(self) -> Callable[[ReplayTask, Tick], F64]:
+        """Function that plays a task; the setting of the process is made once."""
         setting = self.job.setting()
 
-        def play(task: RelivingTask, tick: Tick) -> F64:
+        def play(task: ReplayTask, tick: Tick) -> F64:
             users, row = np.unique(task.users, return_inverse=True)
             cohort = cohort_of(setting, users).rows(row)
-            memory: RelivingUsers = cohort.memory.imputed(task.imputation)
-            writer = RelivingWriter(self, task, np.zeros((len(row), int(cohort.n.max()))))
+            memory: ReplayUsers = cohort.memory.imputed(task.imputation)
+            writer = ReplayWriter(self, task, np.zeros((len(row), int(cohort.n.max()))))
             Rollout(setting, [self.job.plan.arms[task.arm]], replace(cohort, memory=memory)).to_the_end(writer, tick)
             return self._sums(memory, writer.learning_usd)
 
         return play
 
-    def _sums(self, users: RelivingUsers, learning_usd: F64) -> F64:
+    def _sums(self, users: ReplayUsers, learning_usd: F64) -> F64:
         events = users.events
         row, turn = np.nonzero(np.arange(events.number.shape[1]) < events.n[:, None])
         row, turn = row[turn >= self.first], turn[turn >= self.first]
@@ -274,11 +278,11 @@ class Reliving:
 
 
 @dataclass(frozen=True)
-class RelivingWriter:
-    """Keeps what learning cost; of the log's own arm it checks each decision."""
+class ReplayWriter:
+    """Keeps the cost of learning, and checks each decision of the log's own arm."""
 
-    run: Reliving
-    rows: RelivingTask
+    run: LogReplay
+    rows: ReplayTask
     learning_usd: F64  # [R, T]
 
     def turn(self, t: int, **values: np.ndarray) -> None:
@@ -296,7 +300,7 @@ class RelivingWriter:
         }  # fmt: skip
         wrong = {name: mine != theirs for name, (mine, theirs) in pairs.items()}
         pairs["propensity"] = values["propensity"], log.propensity[at]
-        wrong["propensity"] = np.abs(values["propensity"] - log.propensity[at]) > _LARGEST
+        wrong["propensity"] = np.abs(values["propensity"] - log.propensity[at]) > _TOLERANCE
         for name, mask in wrong.items():
             if mask.any():
                 i = int(mask.argmax())
@@ -317,10 +321,10 @@ class RelivingWriter:
         """Discarded."""
 
 
-def _by_user(parts: Sequence[F64], copies: int) -> F64:
-    """Sums `[C, G, V]` of tasks whose rows are users times `copies`."""
+def _by_user(parts: Sequence[F64]) -> F64:
+    """Sums `[C, G, V]` of a target's tasks, whose rows are users times `_NUMBERS`."""
     whole = np.concatenate(parts, axis=1)
-    by_user: F64 = whole.reshape(len(whole), -1, copies)
+    by_user: F64 = whole.reshape(len(whole), -1, len(_NUMBERS))
     return by_user
 
 
