@@ -118,7 +118,7 @@ class MLflow:
         known, total = _known(client, experiment, run), len(run.arms) + 1
         order = list(reversed(run.arms))  # MLflow shows the last ten of what was made
         order += [_ALL_ARMS] if (run.path / _PAGE).is_file() else []
-        title = arm_title(summary, str(summary["learner"]))
+        title = f"{run.path.name}: {arm_title(summary, str(summary['learner']))}"
         parent = known.get(_ALL_ARMS) or _create(client, experiment, run, _ALL_ARMS, title=title, parent=None)
         if not self._named():
             check_place(uri, parent.info.artifact_uri)

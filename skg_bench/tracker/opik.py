@@ -62,7 +62,7 @@ class Opik:
     name: ClassVar[str] = "opik"
     parameter: ClassVar[str] = "url"
     variables: ClassVar[Sequence[str]] = ("OPIK_",)
-    reads: ClassVar[Sequence[Stage]] = ("turns", "tables")
+    reads: ClassVar[Sequence[Stage]] = ("tables",)
     reaches: ClassVar[Reaches] = {"url": Reach(("network",))}
 
     def __post_init__(self) -> None:

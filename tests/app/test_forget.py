@@ -115,7 +115,7 @@ def test_nothing_of_a_user_is_left_and_the_others_are_whole(folder: Path) -> Non
     assert Run(folder).manifest["log"]["users"] == 5
     assert "5 users, 2 weeks" in Run(folder)._repr_html_()
     assert "5 x 2" in call("runs", ".")[1]
-    assert call("compare", str(folder), "--metric", "hit_rate")[1].startswith("5 users, 477 turns of each arm")
+    assert call("compare", str(folder), "--metric", "hit_rate")[1].startswith("5 users, 271 turns of each arm")
 
 
 def test_figures_are_those_of_a_log_without_the_user(folder: Path) -> None:

@@ -94,7 +94,7 @@ def test_arms_are_nested_under_one_parent_that_says_what_was_asked(logged: Run) 
     assert read.parent.data.metrics["difference_low/skg"] == gap["low_new"]
     title = f"skg {gap['verdict']} {size.replace(' utility', '')}"
     titles = {arm: record.info.run_name for arm, record in read.of.items()}
-    assert titles == {"*": title, "skg": title, "never": "never"}
+    assert titles == {"*": f"{logged.path.name}: {title}", "skg": title, "never": "never"}
 
 
 def test_curves_are_whole_and_an_arm_has_at_most_forty_metrics(logged: Run) -> None:
