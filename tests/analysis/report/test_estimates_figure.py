@@ -31,7 +31,7 @@ def estimates(missing: int = 0) -> PolicyEstimates:
 
 
 def groups(text: str) -> list[ET.Element]:
-    return [g for g in ET.fromstring(text) if g.tag == f"{SVG}g" and g.get("class") in ("given", "withheld")]  # noqa: S314
+    return [g for g in ET.fromstring(text).iter(f"{SVG}g") if g.get("class") in ("given", "withheld")]  # noqa: S314
 
 
 def test_each_value_has_a_mark_at_its_place_within_its_interval() -> None:
