@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from io import StringIO
@@ -97,6 +98,14 @@ def _alone() -> None:
         return compose(composer, overrides) | ({} if named else {"workers": 1})
 
     Composer.root = root  # type: ignore[assignment, method-assign]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _process_of_conformance_ended() -> Iterator[None]:
+    """The lasting process of the conformance suite ends with the module that played it."""
+    yield
+    if lasting := sys.modules.get("tests.conformance.lasting"):
+        lasting.end()
 
 
 @pytest.fixture

@@ -47,6 +47,13 @@ def _process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, get_context("spawn"))
 
 
+def end() -> None:
+    """End the process, if it was started: tests of other modules count the processes that there are."""
+    if _process.cache_info().currsize:
+        _process().shutdown()
+        _process.cache_clear()
+
+
 def _done(work: bytes, path: Sequence[str], environment: Mapping[str, str]) -> tuple[int, list[Any]]:
     """Steps and results of the tasks of a job."""
     sys.path[:] = path  # a package may lie elsewhere than when the process began
