@@ -28,7 +28,7 @@ from skg_bench.app.compose import composer
 from skg_bench.app.overrides import parse
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import arrivals
-from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes, placed
+from skg_bench.asking.asking import Prompt, TextModel, check_writes, placed
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import BudgetReached, UsageError
@@ -216,14 +216,16 @@ def _model(run: Run, texts: Sequence[str]) -> NamedJudge:
 def _ask_model(model: TextModel, rubric: PromptFile, pairs: Sequence[Pair], given: TakesLabel) -> None:
     prompts = [_prompt(rubric, pair) for pair in pairs]
 
-    def done(place: int, completion: Completion) -> None:
-        if completion.end != "ok":
-            reason = completion.reason or completion.end
+    def done(answers: arrivals.Answers) -> None:
+        labelled = {place: completion for place, completion in answers.items() if completion.end == "ok"}
+        for place, completion in labelled.items():
+            given(place, str(completion.value["label"]))
+        for place in answers.keys() - labelled.keys():
+            end, reason = answers[place].end, answers[place].reason
             raise UsageError(
-                f"{_row(pairs, place)}: no label came ({completion.end}: {reason}). A recording repeats this; another "
+                f"{_row(pairs, place)}: no label came ({end}: {reason or end}). A recording repeats this; another "
                 "curator.llm.folder asks anew"
             )
-        given(place, str(completion.value["label"]))
 
     arrivals.ask_each(model, prompts, done)
 

@@ -1,15 +1,16 @@
-"""Answers one by one, as they arrive, of any model of texts.
+"""Answers as they arrive, of any model of texts.
 
 After a UsageError, its own or that of `done`, a model sends no further ask; what is under way ends and is handed to
 `done`; then it raises the error.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from skg_bench.asking.asking import AsksAtOnce, Completion, Prompt, Streaming, TextModel
 from skg_bench.core.errors import UsageError
 
-Done = Callable[[int, Completion], None]
+Answers = Mapping[int, Completion]  # by the place of their prompts
+Done = Callable[[Answers], None]
 _AT_ONCE = 64  # asks that a model without `each` gets in one call, where it does not say how many are in flight
 
 
@@ -19,9 +20,9 @@ def ask_each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
     """
     errors = []
 
-    def once(index: int, completion: Completion) -> None:
+    def once(answers: Answers) -> None:
         try:
-            done(index, completion)
+            done(answers)
         except UsageError as error:
             errors.append(error)
             if len(errors) == 1:
@@ -32,23 +33,11 @@ def ask_each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
         return
     size = llm.in_flight if isinstance(llm, AsksAtOnce) else _AT_ONCE
     for first in range(0, len(prompts), size):
-        hand_on(enumerate(llm.complete(prompts[first : first + size]), first), once)
-
-
-def hand_on(answers: Iterable[tuple[int, Completion]], done: Done) -> None:
-    """Call `done` for each of the answers, then raise the first UsageError that came of it."""
-    errors = []
-    for index, completion in answers:
-        try:
-            done(index, completion)
-        except UsageError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
+        once(dict(enumerate(llm.complete(prompts[first : first + size]), first)))
 
 
 def complete(each: Callable[[Sequence[Prompt], Done], None], prompts: Sequence[Prompt]) -> list[Completion]:
     """All answers in order, of a model's `each`."""
     answers: dict[int, Completion] = {}
-    each(prompts, answers.__setitem__)
+    each(prompts, answers.update)
     return [answers[i] for i in range(len(prompts))]

@@ -174,10 +174,11 @@ class AsksAtOnce(TextModel, Protocol):
 
 @runtime_checkable
 class Streaming(Protocol):
-    """A model that hands over each answer as soon as it is there, so that what was paid for can be kept."""
+    """A model that hands over answers as soon as they are there, so that what was paid for can be kept."""
 
-    def each(self, prompts: Sequence[Prompt], done: Callable[[int, Completion], None]) -> None:
-        """Calls `done` in this thread with the place of each prompt and its completion, in the order of arrival.
+    def each(self, prompts: Sequence[Prompt], done: Callable[[Mapping[int, Completion]], None]) -> None:
+        """Calls `done` in this thread with completions by the place of their prompts: those that came since the last
+        call. An ask is under way until `done` has returned.
 
         Raises UsageError as `complete` does: nothing more is sent then, and what is under way goes to `done` before.
         """

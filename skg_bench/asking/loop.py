@@ -3,15 +3,16 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from skg_bench.core.errors import UsageError
 
 Q = TypeVar("Q")
 A = TypeVar("A")
+T = TypeVar("T")
 _LOCK = threading.Lock()
 _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}  # by process id: a forked child has none of its parent's threads
 
@@ -19,13 +20,13 @@ _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}  # by process id: a forked chi
 def each_answer(
     questions: Sequence[Q],
     answer: Callable[[Q], Awaitable[A]],
-    done: Callable[[int, A], None],
+    done: Callable[[Mapping[int, A]], None],
     *,
     width: int,
     first_alone: bool,
 ) -> None:
-    """Answers questions, at most `width` at once, and calls `done` in this thread with the place and the answer of
-    each. With `first_alone` the others wait until the first one has its answer.
+    """Answers questions, at most `width` at once, and calls `done` in this thread with the answers that came since the
+    last call, by the places of their questions. With `first_alone` the others wait until the first one has its answer.
 
     When an answer raises, or `done` a UsageError, no further one begins; the others that are under way end and go to
     `done`, then it is raised. An answer is under way until `done` has returned: where that counts what is spent, at
@@ -62,19 +63,35 @@ def each_answer(
 
     future = asyncio.run_coroutine_threadsafe(workers(), asking_loop())
     try:
-        while (arrival := arrivals.get()) is not None:
-            place, result, taken = arrival
+        for group in _groups(arrivals):
             try:
-                done(place, result)
+                done({place: result for place, result, _ in group})
             except UsageError as error:
                 stopped = True
                 refusals.append(error)
-            taken.set_result(None)
+            for _, _, taken in group:
+                taken.set_result(None)
         if refusals:
             raise refusals[0]
         future.result()
     finally:
         future.cancel()  # an interrupt: what is still under way is given up
+
+
+def _groups(queue: SimpleQueue[T | None]) -> Iterator[list[T]]:
+    """Groups of what came meanwhile, until None comes."""
+    item = queue.get()
+    while item is not None:
+        group = []
+        while item is not None:
+            group.append(item)
+            try:
+                item = queue.get_nowait()
+            except Empty:
+                break
+        yield group
+        if item is not None:
+            item = queue.get()
 
 
 def asking_loop() -> asyncio.AbstractEventLoop:

@@ -3,7 +3,7 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,17 +25,18 @@ class Spending:
     tokens: int = 0  # read and written
     usd: float = 0.0
 
-    def plus(self, completion: Completion) -> "Spending":
-        """Spending with one ask more."""
-        tokens = completion.tokens_in + completion.tokens_out
-        return Spending(self.asks + 1, self.tokens + tokens, self.usd + completion.cost_usd)
+    def plus(self, completions: Collection[Completion]) -> "Spending":
+        """Spending with these asks more."""
+        tokens = sum(completion.tokens_in + completion.tokens_out for completion in completions)
+        usd = sum((completion.cost_usd for completion in completions), self.usd)
+        return Spending(self.asks + len(completions), self.tokens + tokens, usd)
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingFile:
     """The file. A line that a killed process left unfinished does not count, and the next one takes its place.
 
-    It is not forced onto the disk for each ask: the end of a process loses nothing, the end of the machine the lines of
+    It is not forced onto the disk each time: the end of a process loses nothing, the end of the machine the lines of
     some seconds.
     """
 
@@ -50,14 +51,14 @@ class SpendingFile:
         with self._locked() as file:
             return self._last(file)[0]
 
-    def add(self, completion: Completion) -> Spending:
-        """Count an ask, and give the new total.
+    def add(self, completions: Collection[Completion]) -> Spending:
+        """Count asks, and give the new total.
 
         Raises UsageError for a file that cannot be read or written.
         """
         with self._locked() as file:
             total, end = self._last(file)
-            total = total.plus(completion)
+            total = total.plus(completions)
             os.ftruncate(file, end)
             os.pwrite(file, json.dumps(asdict(total)).encode() + b"\n", end)
             return total

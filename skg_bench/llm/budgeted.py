@@ -63,7 +63,7 @@ class Budgeted:
         return arrivals.complete(self.each, prompts)
 
     def each(self, prompts: Sequence[Prompt], done: arrivals.Done) -> None:
-        """Call `done` for each answer.
+        """Call `done` for answers as they come.
 
         Raises BudgetReached where asks are left and the budget is spent, and UsageError for totals that cannot be read
         or written, and as the model inside does.
@@ -74,13 +74,13 @@ class Budgeted:
         self._check(ledger.total())
         left, reached = len(prompts), None
 
-        def arrived(index: int, completion: Completion) -> None:
+        def arrived(answers: arrivals.Answers) -> None:
             nonlocal left, reached
-            left -= 1
+            left -= len(answers)
             try:
-                spent = ledger.add(completion)
+                spent = ledger.add(answers.values())
             finally:
-                done(index, completion)
+                done(answers)
             if reached is None:  # once is enough: what is under way is to be handed on
                 try:
                     self._check(spent)

@@ -89,10 +89,10 @@ class Endpoint:
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Answers in order."""
         answers: dict[int, Completion] = {}
-        self.each(prompts, answers.__setitem__)
+        self.each(prompts, answers.update)
         return [answers[place] for place in range(len(prompts))]
 
-    def each(self, prompts: Sequence[Prompt], done: Callable[[int, Completion], None]) -> None:
+    def each(self, prompts: Sequence[Prompt], done: Callable[[Mapping[int, Completion]], None]) -> None:
         """See asking.asking.Streaming. Until the server has answered once, the first prompt of a call goes alone: a
         wrong key, a wrong address and a form that the server refuses then cost one request, not `in_flight`.
         """

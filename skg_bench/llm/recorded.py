@@ -7,10 +7,9 @@ from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.asking import arrivals
 from skg_bench.asking.asking import ASKS_FOLDER, Completion, Prices, Prompt, TextModel
-from skg_bench.asking.committing import Committer
 from skg_bench.asking.environment import offline
 from skg_bench.asking.recorded_asks import Ask
-from skg_bench.asking.recording import KeyedAsk, Recording, opened_recording
+from skg_bench.asking.recording import Recording, opened_recording
 from skg_bench.asking.structured import value_of
 from skg_bench.asking.unrecorded import difference
 from skg_bench.core.errors import UsageError
@@ -72,7 +71,8 @@ class RecordedModel:
         return arrivals.complete(self.each, prompts)
 
     def each(self, prompts: Sequence[Prompt], done: arrivals.Done) -> None:
-        """Call `done` for each answer: at once for those that are played, for others as soon as they are recorded.
+        """Call `done` for answers: at once for those that are played, for others as soon as they are recorded. What
+        arrives while a group is written to the disk is the next group, and in flight until it is written, too.
 
         Raises UsageError for prompts that no file may hold, asks that are not recorded and may not be sent, a recording
         that cannot be read or written, and as the model inside does. What that had answered is recorded all the same.
@@ -92,22 +92,15 @@ class RecordedModel:
             raise UsageError(self._unrecorded(missing[0][1], recording))
 
         def hand_on(answers: Sequence[Answer]) -> None:
-            given = ((i, _valued(answer, prompts[i])) for key, answer in answers for i in places[key])
-            arrivals.hand_on(given, done)
+            done({i: _valued(answer, prompts[i]) for key, answer in answers for i in places[key]})
 
-        hand_on(known)
-        if not missing:
-            return
-        committer: Committer[KeyedAsk, Answer] = Committer(recording.add)
+        def arrived(answers: arrivals.Answers) -> None:
+            hand_on(recording.add([(*missing[index], completion) for index, completion in answers.items()]))
 
-        def arrived(index: int, completion: Completion) -> None:
-            committer.put((*missing[index], completion))
-            hand_on(committer.results())
-
-        try:
+        if known:
+            hand_on(known)
+        if missing:
             arrivals.ask_each(self.llm, [ask.prompt for _, ask in missing], arrived)
-        finally:
-            hand_on(committer.close())
 
     def _recording(self, prompts: Sequence[Prompt]) -> Recording:
         """Recording up to now."""

@@ -24,8 +24,13 @@ from tests.llm.models import Streaming, prompts
 
 model = Streaming(sys.argv[2], salt=sys.argv[3], in_flight=4, seconds=float(sys.argv[4]))
 recorded = RecordedModel(model, "both", sys.argv[1])
+
+def done(answers):
+    for i, answer in answers.items():
+        print(f"question {first + i}", answer.text, flush=True)
+
 for first in range(0, 60, 20):
-    recorded.each(prompts(20, first), lambda i, answer: print(f"question {first + i}", answer.text, flush=True))
+    recorded.each(prompts(20, first), done)
 """
 
 

@@ -68,7 +68,7 @@ class Streaming(Whole):
     seconds: float = 0.0  # of an ask
     fails_at: int = -1  # the ask that raises UsageError
 
-    def each(self, prompts: Sequence[Prompt], done: Callable[[int, Completion], None]) -> None:
+    def each(self, prompts: Sequence[Prompt], done: Callable[[Mapping[int, Completion]], None]) -> None:
         waiting, flying, error = list(range(len(prompts))), list[int](), None
         while flying or (waiting and error is None):
             while waiting and error is None and len(flying) < self.in_flight:
@@ -80,7 +80,7 @@ class Streaming(Whole):
                 error = UsageError("the key is wrong")
                 continue
             try:
-                done(i, self.answer(prompts[i]))
+                done({i: self.answer(prompts[i])})
             except UsageError as raised:
                 assert error is None, "a second error"
                 error = raised

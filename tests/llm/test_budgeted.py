@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def test_at_the_budget_no_ask_is_sent_what_is_under_way_ends_and_is_handed_on(
 ) -> None:
     handed: dict[int, Completion] = {}
     with pytest.raises(BudgetReached):
-        budgeted(model, tmp_path, **limit).each(prompts(40), handed.__setitem__)
+        budgeted(model, tmp_path, **limit).each(prompts(40), handed.update)
     assert 10 <= len(sent(model)) <= 10 + model.in_flight
     assert len(handed) == len(sent(model)) == total(tmp_path).asks
     with pytest.raises(BudgetReached):
@@ -69,7 +70,7 @@ def test_a_model_that_answers_calls_as_a_whole_goes_over_by_a_call_at_most(tmp_p
     model = Whole(str(tmp_path / "sent"))
     handed: dict[int, Completion] = {}
     with pytest.raises(BudgetReached):
-        budgeted(model, tmp_path, tokens=70 * EACH).each(prompts(1_000), handed.__setitem__)
+        budgeted(model, tmp_path, tokens=70 * EACH).each(prompts(1_000), handed.update)
     assert len(sent(model)) == len(handed) == 128
 
 
@@ -123,7 +124,7 @@ def test_an_error_of_the_model_or_the_caller_passes(model: Streaming, tmp_path: 
     with pytest.raises(UsageError, match="the key is wrong"):
         budgeted(replace(model, fails_at=5), tmp_path, tokens=10**9).complete(prompts(20))
 
-    def done(index: int, completion: Completion) -> None:
+    def done(_: Mapping[int, Completion]) -> None:
         raise BudgetReached("another one's")
 
     with pytest.raises(BudgetReached, match="another one's"):
@@ -215,10 +216,10 @@ def test_a_last_line_that_is_torn_at_any_byte_does_not_count_and_is_replaced(mod
         path.write_bytes(data[:size])
         whole = sum(end <= size for end in ends) - 1
         assert total(tmp_path).asks == whole
-        assert SpendingFile(path).add(answer).asks == whole + 1
+        assert SpendingFile(path).add([answer]).asks == whole + 1
         assert path.read_bytes() == data[: ends[whole]] + path.read_bytes().splitlines(keepends=True)[-1]
     path.write_bytes(data + b"x" * 500)
-    SpendingFile(path).add(answer)
+    SpendingFile(path).add([answer])
     assert b"x" not in path.read_bytes()
 
 
@@ -238,7 +239,7 @@ def test_totals_that_cannot_be_read_are_refused(line: str, model: Streaming, tmp
 def test_a_long_ledger_is_read_from_its_end(model: Streaming, tmp_path: Path) -> None:
     ledger = SpendingFile(tmp_path / "asked" / "spent.jsonl")
     answer = model.answer(prompts(1)[0])
-    totals = [ledger.add(answer).asks for _ in range(300)]
+    totals = [ledger.add([answer]).asks for _ in range(300)]
     assert totals == list(range(1, 301))
     assert ledger.path.stat().st_size > 10_000
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -108,9 +109,9 @@ def test_each_hands_over_answers_as_they_arrive_in_the_callers_thread() -> None:
         server.seconds = 0.1
         begun = time.perf_counter()
 
-        def done(place: int, completion: Completion) -> None:
-            assert completion.end == "ok"
-            arrivals.append((place, time.perf_counter() - begun, threading.get_ident()))
+        def done(answers: Mapping[int, Completion]) -> None:
+            assert {completion.end for completion in answers.values()} == {"ok"}
+            arrivals.extend((place, time.perf_counter() - begun, threading.get_ident()) for place in answers)
 
         model.each([free(str(n)) for n in range(6)], done)
     assert sorted(place for place, _, _ in arrivals) == list(range(6))
@@ -125,8 +126,8 @@ def test_when_a_prompt_raises_nothing_more_is_sent() -> None:
         model.complete([free()])
         server.seconds = 0.15
 
-        def done(place: int, _: Completion) -> None:
-            places.append(place)
+        def done(answers: Mapping[int, Completion]) -> None:
+            places.extend(answers)
             server.day = "401"  # for requests that begin from now on
 
         with pytest.raises(UsageError, match="refuses the key"):
@@ -147,19 +148,19 @@ def test_an_answer_that_was_paid_for_is_handed_over_although_another_prompt_rais
             raise UsageError("no more")
         return await whole(exchange, seconds)
 
-    places = []
+    places: list[int] = []
     with Server() as server:
         model = endpoint(server.address, in_flight=8)
         model.complete([free()])
         server.seconds = 0.1
         monkeypatch.setattr(Exchange, "completion", completion)
         with pytest.raises(UsageError, match="no more"):
-            model.each([free(str(n)) for n in range(30)], lambda place, _: places.append(place))
+            model.each([free(str(n)) for n in range(30)], places.extend)
     assert sorted(places) == [0, 1, 2]  # those after it had not begun
 
 
 def test_an_interrupt_of_the_caller_sends_nothing_more() -> None:
-    def done(place: int, completion: Completion) -> None:
+    def done(_: Mapping[int, Completion]) -> None:
         raise KeyboardInterrupt
 
     with Server(seconds=0.05) as server:

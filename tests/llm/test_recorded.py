@@ -1,6 +1,8 @@
 """RecordedModel: what is asked, what is played, what it gives."""
 
 import os
+import time
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -13,7 +15,9 @@ from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.llm.budgeted import Budgeted
 from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
+from tests.llm.asks import endpoint, free
 from tests.llm.models import Streaming, Whole, prompt, prompts, sent
+from tests.llm.server import Server
 
 
 @pytest.fixture(autouse=True)
@@ -113,13 +117,13 @@ def test_answers_are_handed_on_one_by_one_after_they_are_on_the_disk(
     monkeypatch.setattr(os, "fsync", counted)
     handed: dict[int, Completion] = {}
 
-    def done(index: int, completion: Completion) -> None:
+    def done(answers: Mapping[int, Completion]) -> None:
         fresh = recording.Recording(tmp_path / "asked")
         fresh.refresh()
         on_disk = {line["user"] for line in fresh.asks()}
-        assert prompts(9)[index].user in on_disk
+        assert {prompts(9)[index].user for index in answers} <= on_disk
         assert synced
-        handed[index] = completion
+        handed.update(answers)
 
     both(replace(model, seconds=0.01), tmp_path).each(prompts(9), done)
     assert handed == dict(enumerate(model.answer(ask) for ask in prompts(9)))
@@ -132,17 +136,36 @@ def test_answers_that_arrive_together_share_a_write(tmp_path: Path, monkeypatch:
     assert len(syncs) < 100
 
 
+def test_a_slow_disk_holds_back_further_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill then loses the answers in flight and no others."""
+    folder, lost = tmp_path / "asked", []
+    with Server() as server:
+        model = RecordedModel(endpoint(server.address, in_flight=3), "both", str(folder))
+        model.complete([free()])
+        kept = recording.opened_recording(folder)
+
+        def slow(_: int) -> None:
+            time.sleep(0.02)
+            lost.append(server.requests - len(kept))
+
+        monkeypatch.setattr(os, "fsync", slow)
+        model.complete([free(str(n)) for n in range(40)])
+    assert server.requests == len(kept) == 41
+    assert max(lost) <= 3
+    assert 40 / 3 <= len(lost) < 40  # groups
+
+
 def test_what_was_answered_before_an_error_is_recorded_and_handed_on(model: Streaming, tmp_path: Path) -> None:
     handed: dict[int, Completion] = {}
     with pytest.raises(UsageError, match="the key is wrong"):
-        both(replace(model, fails_at=5), tmp_path).each(prompts(20), handed.__setitem__)
+        both(replace(model, fails_at=5), tmp_path).each(prompts(20), handed.update)
     assert len(sent(model)) == len(handed) + 1
     assert both(model, tmp_path).complete(prompts(20)) == [model.answer(ask) for ask in prompts(20)]
     assert len(sent(model)) == 21  # the one that failed is sent again, no other
 
 
 def test_an_error_of_the_caller_ends_the_sending_and_keeps_what_was_answered(model: Streaming, tmp_path: Path) -> None:
-    def done(index: int, completion: Completion) -> None:
+    def done(_: Mapping[int, Completion]) -> None:
         raise BudgetReached("enough")
 
     with pytest.raises(BudgetReached):

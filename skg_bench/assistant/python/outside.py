@@ -252,7 +252,7 @@ class Outside:
         messages: Sequence[str],
         models: Sequence[AskedModel],
     ) -> list[str]:
-        words: list[Any] = [None] * len(messages)
+        words: dict[int, Any] = {}
 
         async def answered(row: int) -> Any:
             try:
@@ -264,11 +264,8 @@ class Outside:
             finally:
                 models[row].end()
 
-        def done(row: int, mine: Any) -> None:
-            words[row] = mine
-
-        each_answer(range(len(messages)), answered, done, width=max(1, len(messages)), first_alone=False)
-        return self._checked(words)
+        each_answer(range(len(messages)), answered, words.update, width=max(1, len(messages)), first_alone=False)
+        return self._checked([words[row] for row in range(len(messages))])
 
     def _checked(self, words: list[Any]) -> list[str]:
         for row, mine in enumerate(words):
