@@ -9,7 +9,6 @@ import yaml
 
 from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, PolicyWeights
 from skg_bench.analysis.report.estimates_figure import estimates_svg
-from skg_bench.analysis.report.sentences import few_users
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, progress_bars
@@ -17,6 +16,7 @@ from skg_bench.app.replay_tables import ends_in_words, show_replays, with_ends
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
+from skg_bench.runfolder.few_users import few_users
 from skg_bench.simulator.logs.outcome_models import ModelKind
 
 _STEP = (

@@ -17,7 +17,6 @@ from skg_bench.analysis.lift.disclosure import prompt_words
 from skg_bench.analysis.lift.first_order import Lifts, first_order, removal
 from skg_bench.analysis.lift.seed_lifts import seed_lifts
 from skg_bench.analysis.report.outside_arms import arms_in_words
-from skg_bench.analysis.report.sentences import few_users
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app import table_blocks
 from skg_bench.app.progress import Report, console, progress_bars
@@ -25,6 +24,7 @@ from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.text import printable
+from skg_bench.runfolder.few_users import few_users
 from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.measured_run import measured_run, shared_by
 from skg_bench.runfolder.run import Run, made_here

@@ -6,7 +6,6 @@ from typing import Literal
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.summary.figures import Figure
 
-FEW_USERS = 4  # with fewer users an interval is not to be trusted, whatever its width
 Tone = Literal["good", "bad", "open", "caution", "plain"]
 
 
@@ -37,11 +36,3 @@ def share_of(figure: Figure) -> str:
     """A share, with its interval for new requests."""
     text = number(figure.mean, "share")
     return text if figure.low_new is None else f"{text} ({interval(figure.low_new, figure.high_new, 'share')})"
-
-
-def few_users(users: int) -> str:
-    """Warning about a comparison of two or three users; empty for more, and for one, which verdicts mention."""
-    if not 1 < users < FEW_USERS:
-        return ""
-    why = "an interval of so few may have any width, and a verdict is luck"
-    return f"{users} users decide nothing: {why}; take more users"

@@ -8,10 +8,11 @@ from skg_bench.analysis.counts.wording import interval, least, named, number, ri
 from skg_bench.analysis.report import logged
 from skg_bench.analysis.report.domain_sentences import domain_sentences
 from skg_bench.analysis.report.job_sentences import learning_sentences
-from skg_bench.analysis.report.sentences import Sentence, code, few_users, share_of
+from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
+from skg_bench.runfolder.few_users import few_users
 from skg_bench.runfolder.telling import Telling
 
 GIVEN = {  # what a skill is, where it decides what is found

@@ -10,7 +10,7 @@ import yaml
 from skg_bench.analysis import summary
 from skg_bench.analysis.counts.measure import Verdict
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.analysis.report.sentences import Sentence, few_users
+from skg_bench.analysis.report.sentences import Sentence
 from skg_bench.analysis.report.verdict import (
     PROFILES,
     WEEKS,
@@ -21,6 +21,7 @@ from skg_bench.analysis.report.verdict import (
     words,
 )
 from skg_bench.analysis.summary import Summary
+from skg_bench.runfolder.few_users import few_users
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.synthetic import ARMS, World, make_run
 
