@@ -51,7 +51,7 @@ def compare(
     reference, metric or correction.
     """
     from skg_bench.analysis.comparison.compare import compare as paired
-    from skg_bench.runfolder.few_users import few_users
+    from skg_bench.runfolder.cautions import few_users
     from skg_bench.runfolder.measured_run import instance_words, measured_run
     from skg_bench.runfolder.run import Run, needs_right
 

@@ -16,7 +16,7 @@ from skg_bench.app.replay_tables import ends_in_words, show_replays, with_ends
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
-from skg_bench.runfolder.few_users import few_users
+from skg_bench.runfolder.cautions import few_users
 from skg_bench.simulator.logs.outcome_models import ModelKind
 
 _STEP = (

@@ -24,7 +24,7 @@ from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.text import printable
-from skg_bench.runfolder.few_users import few_users
+from skg_bench.runfolder.cautions import few_users
 from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.measured_run import measured_run, shared_by
 from skg_bench.runfolder.run import Run, made_here

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from skg_bench.runfolder.few_users import FEW_USERS
+from skg_bench.runfolder.cautions import FEW_USERS
 
 
 def verdicts_in_words(summary: Mapping[str, Any]) -> dict[str, str]:

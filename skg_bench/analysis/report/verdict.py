@@ -12,7 +12,7 @@ from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
-from skg_bench.runfolder.few_users import few_users
+from skg_bench.runfolder.cautions import few_users
 from skg_bench.runfolder.telling import Telling
 
 GIVEN = {  # what a skill is, where it decides what is found

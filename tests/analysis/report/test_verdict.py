@@ -21,7 +21,7 @@ from skg_bench.analysis.report.verdict import (
     words,
 )
 from skg_bench.analysis.summary import Summary
-from skg_bench.runfolder.few_users import few_users
+from skg_bench.runfolder.cautions import few_users
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.synthetic import ARMS, World, make_run
 
