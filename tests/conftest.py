@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+import typing
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cache, lru_cache
@@ -106,6 +107,15 @@ def _hashed_once() -> None:
         return known[key]
 
     precomputed.VectorFile.vectors = vectors  # type: ignore[assignment, method-assign]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _protocols_once() -> None:
+    """Python 3.11 collects the members of a Protocol at each `isinstance`, a thirtieth of a small run; later versions
+    do it once.
+    """
+    if sys.version_info < (3, 12):
+        typing._get_protocol_attrs = cache(typing._get_protocol_attrs)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", autouse=True)
