@@ -30,6 +30,7 @@ from skg_bench.core.spoken import answer_words
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import ROOT
+from tests.runs import logs_alone
 
 WORLD = (
     "profile=smoke", "users=6", "weeks=1", "simulator.one_off_share=0.1", "simulator.concentration=1",
@@ -52,7 +53,9 @@ def words(out: Path, *overrides: str, **arms: list[str]) -> list[str]:
 
 
 def run(out: Path, *overrides: str, **arms: list[str]) -> Run:
-    return skg_bench.run(words(out, *overrides, **arms))
+    """A run without tables and page, at which no test here looks."""
+    with logs_alone():
+        return skg_bench.run(words(out, *overrides, **arms))
 
 
 def rows(made: Run, arm: str, *names: str) -> dict[str, list[object]]:
