@@ -57,7 +57,7 @@ STAND_INS = {
     "pass_on": system("pass_on"),
     "dict": system("exact"),
     "gptcache": system("semantic", threshold=0.9, rule="half"),
-    "litellm": system("semantic", threshold=0.8, rule="cosine"),
+    "litellm": system("semantic", "assistant.controls=false", threshold=0.8, rule="cosine"),  # those of its program
 }
 
 
