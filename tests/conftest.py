@@ -5,8 +5,10 @@ import json
 import os
 import shutil
 import sys
+import typing
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from functools import cache, lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -85,6 +87,46 @@ def _parsed_once() -> None:
         return deepcopy(known[text])
 
     yaml.load = loaded
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hashed_once() -> None:
+    """Each run hashes the 18,000 messages of the corpus twice, and reads and checks their vectors: 80 of the 500 ms of
+    CPU time that a small one takes.
+    """
+    from skg_bench.core import texts
+    from skg_bench.embedder import precomputed
+
+    texts.text_hash = precomputed.text_hash = lru_cache(maxsize=1 << 17)(texts.text_hash)  # type: ignore[attr-defined]
+    read = precomputed.VectorFile.vectors
+    known: dict[tuple[str, int, int, str], Any] = {}
+
+    def vectors(file: precomputed.VectorFile) -> Any:
+        stat = file.file(".npy").stat()
+        key = (str(file.file(".npy").resolve()), stat.st_mtime_ns, stat.st_size, repr(file.description))
+        if key not in known:
+            known[key] = read(file)
+            known[key].setflags(write=False)
+        return known[key]
+
+    precomputed.VectorFile.vectors = vectors  # type: ignore[assignment, method-assign]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _protocols_once() -> None:
+    """Python 3.11 collects the members of a Protocol at each `isinstance`, a thirtieth of a small run; later versions
+    do it once.
+    """
+    if sys.version_info < (3, 12):
+        typing._get_protocol_attrs = cache(typing._get_protocol_attrs)  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_once() -> None:
+    """Each call of a command builds all 28, which takes 13 ms of CPU time."""
+    from typer import testing
+
+    testing._get_command = cache(testing._get_command)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", autouse=True)

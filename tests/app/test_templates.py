@@ -91,7 +91,7 @@ def test_the_gate_lets_the_same_pass_and_a_worse_one_fail(
     shell["PYTHONPATH"] = str(installed)
     folder = tmp_path / "mine"
     commands = made("gate", folder)
-    smaller(folder / "gate.sh", "weeks=8", "weeks=4")
+    smaller(folder / "gate.sh", "users=40 weeks=8", "users=40 weeks=4 workers=1")
     for command in commands:
         said(command, folder, shell)
     assert "the same bits, turn by turn" in said("sh gate.sh", folder, shell)

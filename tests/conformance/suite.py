@@ -396,5 +396,4 @@ def changed_by_truth(case: Case, folder: Path) -> list[str]:
 
 
 def _oracle(case: Case, folder: Path) -> bool:
-    (arm,) = plan(case, folder, alone=True).arms
-    return arm.assistant.sees_truth
+    return arms(composed(case, folder).arms, COMMAND_LINE)[0].assistant.sees_truth

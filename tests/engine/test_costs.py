@@ -29,6 +29,7 @@ def careless(world: AssistantUsers, state: Any, event: Event, served: Served, dr
             return state, response
 
 
+@pytest.mark.usefixtures("bare")
 def test_what_a_world_says_of_procedures_counts_where_one_was_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

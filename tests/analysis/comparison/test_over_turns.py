@@ -16,6 +16,7 @@ from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import events
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
+from tests.runs import logs_alone
 
 BOOKS = (0, 20, 45)
 DENSE = (
@@ -32,7 +33,8 @@ ARMS = ", ".join([
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Three weeks of nine users."""
-    return skg_bench.run([*DENSE, f"arms={{{ARMS}}}", f"out={tmp_path_factory.mktemp('turns') / 'run'}"])
+    with logs_alone():
+        return skg_bench.run([*DENSE, f"arms={{{ARMS}}}", f"out={tmp_path_factory.mktemp('turns') / 'run'}"])
 
 
 def g(run: Run, arm: str) -> dict[tuple[int, int], float]:
@@ -209,6 +211,7 @@ def test_a_rise_is_the_last_quarter_less_the_first(run: Run) -> None:
 
 
 @pytest.mark.req("P31")
+@pytest.mark.usefixtures("bare")
 def test_the_order_control_sets_a_rise_beside_that_of_the_same_requests_permuted(run: Run, tmp_path: Path) -> None:
     few = "arms={skg: [], never: [policy=never, curator=none]}"
     other = skg_bench.run([*DENSE, few, "simulator.order=permuted", f"out={tmp_path / 'permuted'}"])

@@ -206,6 +206,7 @@ def test_what_is_read_is_what_was_written(run: Run) -> None:
     content, _ = summary.describe(run)
     assert summary.read_summary(run) == Summary.from_json(content.to_json())
     assert summary.read_summary(run).to_json() == (run.path / "summary.json").read_text("utf-8")
+    assert summary.read_summary(run) is summary.read_summary(run)  # its fields are checked once
 
 
 def test_a_summary_that_is_not_there_or_of_another_version_says_what_to_do(tmp_path: Path) -> None:

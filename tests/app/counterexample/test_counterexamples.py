@@ -16,7 +16,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.engine.excerpt import Excerpts
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
-from tests.runs import changed, save
+from tests.runs import changed, logs_alone, save
 from tests.work import calls_in
 
 TURN = 30  # of a fork
@@ -29,7 +29,8 @@ ARMS = (
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Three weeks of five users under a threshold of 0.5, and of 0.2."""
     out = tmp_path_factory.mktemp("counterexamples") / "run"
-    return skg_bench.run(["users=5", "weeks=3", ARMS, "reference=skg", f"out={out}"])
+    with logs_alone():
+        return skg_bench.run(["users=5", "weeks=3", ARMS, "reference=skg", f"out={out}"])
 
 
 def right(case: Case, role: str) -> bool:
@@ -123,7 +124,7 @@ def test_a_parameter_that_came_later_than_the_file_has_its_default(run: Run, tmp
     assert cases.deviations(cases.load_case(path)) == []
 
 
-def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Path) -> None:
+def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Path, bare: None) -> None:
     same = ["users=5", "weeks=3", "arms={skg: [policy.threshold=0.2]}", "reference=skg", f"out={tmp_path / 'b'}"]
     second = skg_bench.run(same)
     case = shrink.smallest_case(second, "skg", "skg", against=run)

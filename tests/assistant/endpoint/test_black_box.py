@@ -22,6 +22,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import ROOT
+from tests.runs import logs_alone
 
 SYSTEMS = Path(__file__).parents[1] / "systems"
 WORLD = (
@@ -56,11 +57,17 @@ STAND_INS = {
     "pass_on": system("pass_on"),
     "dict": system("exact"),
     "gptcache": system("semantic", threshold=0.9, rule="half"),
-    "litellm": system("semantic", threshold=0.8, rule="cosine"),
+    "litellm": system("semantic", "assistant.controls=false", threshold=0.8, rule="cosine"),  # those of its program
 }
 
 
 def run(out: Path, *overrides: str, **arms: list[str]) -> Run:
+    """A run without tables and page."""
+    with logs_alone():
+        return whole(out, *overrides, **arms)
+
+
+def whole(out: Path, *overrides: str, **arms: list[str]) -> Run:
     return skg_bench.run([*WORLD, *overrides, table(never=NEVER, **arms), f"out={out}"])
 
 
@@ -71,7 +78,7 @@ def rows(made: Run, arm: str) -> dict[str, list[object]]:
 
 @pytest.fixture(scope="module")
 def made(once: Callable[..., Path]) -> Run:
-    return Run(once("black_box", lambda folder: run(folder, exact=EXACT, **STAND_INS)))
+    return Run(once("black_box", lambda folder: whole(folder, exact=EXACT, **STAND_INS)))
 
 
 # ------------------------------------------------------------------------------------------------ identities
@@ -112,7 +119,6 @@ def test_the_nearest_message_from_a_cosine_is_found_as_with_twelve_lines_of_nump
 
 
 @pytest.mark.parametrize("how", [("cohort=2",), ("cohort=512", "workers=2")])
-@pytest.mark.usefixtures("bare")
 def test_cohorts_and_workers_change_nothing(made: Run, tmp_path: Path, how: tuple[str, ...]) -> None:
     plain = {arm: [*texts, "assistant.controls=false"] for arm, texts in STAND_INS.items()}  # as those of `made`
     again = run(tmp_path / "again", *how, **plain)

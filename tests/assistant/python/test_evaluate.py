@@ -9,7 +9,7 @@ import pytest
 import skg_bench
 from skg_bench.analysis.report.outside_arms import outside_sentences
 from tests.assistant.plugin import run
-from tests.assistant.python.test_objects import FILE, NEVER, arms, playing
+from tests.assistant.python.test_objects import FILE, NEVER, arms, playing, unchecked
 
 NOTEBOOK = """
 import skg_bench
@@ -56,7 +56,8 @@ def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Pat
     assert "refused: __main__:ExactCache is a class of a notebook or script" in said
     (folder,) = finished(tmp_path)
     before = skg_bench.Run(folder).manifest["data"]["source.ExactCache"]
-    file.write_text(NOTEBOOK.replace("As I said", "As I told you"), "utf-8")
+    smaller = NOTEBOOK.partition("    try:")[0].replace('["users=6", "weeks=4"], arms=frozen', '["users=1", "weeks=1"]')
+    file.write_text(smaller.replace("As I said", "As I told you"), "utf-8")
     subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
     texts = {skg_bench.Run(each).manifest["data"]["source.ExactCache"] for each in finished(tmp_path)}
     assert len(texts) == 2
@@ -106,6 +107,7 @@ def test_a_class_inside_of_a_function_is_refused_by_name() -> None:
         skg_bench.evaluate(3)  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("bare")
 def test_the_manifest_names_the_commit_of_the_files_own_repository(tmp_path: Path) -> None:
     file = tmp_path / "repo" / "my.py"
     file.parent.mkdir()
@@ -122,10 +124,11 @@ def test_the_manifest_names_the_commit_of_the_files_own_repository(tmp_path: Pat
     assert other.manifest["packages"]["my.py"]["dirty"]
 
 
+@pytest.mark.usefixtures("bare")
 def test_words_of_a_prompt_that_no_model_read_are_told(tmp_path: Path) -> None:
     table = arms(
-        never=NEVER, pass_on=playing("PassOn"), dict=playing("ExactCache"), recalling=playing("Recalling"),
-        diary=playing("Diary"),
+        never=NEVER, pass_on=unchecked("PassOn"), dict=unchecked("ExactCache"), recalling=unchecked("Recalling"),
+        diary=unchecked("Diary"),
     )  # fmt: skip
     made = run(tmp_path / "run", table, "reference=never")
     (said,) = [sentence for sentence in outside_sentences(made, "never") if "paid for more words" in sentence.text]
