@@ -1,0 +1,95 @@
+"""Curators of a run in both regimes: which arms are one and its controls, and what a curator asks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skg_bench.runfolder.run import Run
+
+CLOSED, SAME_LOG = "closed loop", "same log"
+CONTROLS = ("empty", "sham", "coin")
+AS_IT_IS, TELLS = "as it is", "counters tell"
+TELLING = (  # kinds lie far apart, many are bad, nothing wears off or discerns
+    "kinds_apart=3", "generic=0", "persuades=-0.2", "wanted_share=0.15", "habit=0", "annoyance=0", "discerns=0",
+)  # fmt: skip
+NO_CAP = 10**9  # tokens: so many that no curator reaches them
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A curator in a regime, by the names of arms."""
+
+    curator: str
+    regime: str
+    learns: str  # arm whose jobs are paid for
+    measured: str  # arm that is measured once the book stays
+    against: Mapping[str, str]  # arms by what they are: frozen, and controls of CONTROLS
+
+
+def entries(arms: Sequence[str]) -> list[Entry]:
+    """Curators that have both an empty and a sham control: first in the closed loop, then on the same log."""
+    curators = [arm for arm in arms if {f"{arm}_empty", f"{arm}_sham"} <= {*arms}]
+    closed = [
+        Entry(arm, CLOSED, arm, arm, _present(arms, {"frozen": "frozen", **{c: f"{arm}_{c}" for c in CONTROLS}}))
+        for arm in curators
+    ]
+    logged = [
+        Entry(arm, SAME_LOG, f"{arm}_log", f"{arm}_given", _present(arms, {
+            "frozen": "frozen_given", "empty": "empty_given", **{c: f"{arm}_{c}_given" for c in ("sham", "coin")},
+        }))
+        for arm in curators if {f"{arm}_log", f"{arm}_given"} <= {*arms}
+    ]  # fmt: skip
+    return [*closed, *logged]
+
+
+def _present(arms: Sequence[str], named: Mapping[str, str]) -> dict[str, str]:
+    return {name: arm for name, arm in named.items() if arm in arms}
+
+
+def model_of(composition: Mapping[str, Any]) -> str:
+    """Model that an arm's curator asks: `none, simulated`, `scripted`, or the class of another one."""
+    models = [str(node["_target_"]).rpartition(".")[2] for node in _models(composition["curator"])]
+    if not models:
+        return "none, simulated"
+    return "scripted" if "Scripted" in models else models[-1]
+
+
+def _models(node: Any, *, inside: bool = False) -> Iterator[Mapping[str, Any]]:
+    """Compositions of models within one of a curator, the inner ones last."""
+    if isinstance(node, Mapping):
+        if inside and "_target_" in node:
+            yield node
+        for key, value in node.items():
+            yield from _models(value, inside=key == "llm")
+
+
+def cap_of(run: Run) -> str:
+    """Cap on the tokens of a user in words."""
+    tokens = int(run.config["curator"]["tokens"])
+    return "none" if tokens >= NO_CAP else f"{tokens:,} tokens"
+
+
+def world_of_run(run: Run) -> str:
+    """Name of a world that this experiment knows, or the parameters that the run's command set."""
+    texts = [text for text in run.manifest.get("overrides") or () if text.startswith("simulator.")]
+    changed = [text.removeprefix("simulator.") for text in texts]
+    if not changed:
+        return AS_IT_IS
+    return TELLS if sorted(changed) == sorted(TELLING) else " ".join(changed)
+
+
+def parted(run: Run, arms: Sequence[str], turns: int) -> dict[str, int]:
+    """Turns before purchase `turns` + 1 at which arms did something else than the first of them, by arm."""
+    columns = ["user", "turn", "skill", "outcome", "propensity"]
+    first, *others = ([*_early(run, arm, columns, turns)] for arm in arms)
+    return {
+        arm: sum(one != other for one, other in zip(first, table, strict=True))
+        for arm, table in zip(arms[1:], others, strict=True)
+    }
+
+
+def _early(run: Run, arm: str, columns: Sequence[str], turns: int) -> Iterator[tuple[Any, ...]]:
+    table = run.turns(arm, columns)
+    for row in zip(*(table[name].to_pylist() for name in columns), strict=True):
+        if row[1] < turns:
+            yield row
