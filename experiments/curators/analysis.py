@@ -240,8 +240,8 @@ def analyse(runs: Runs) -> Report:
         f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}. Curators learn at a user's first {known[0].since} "
         "purchases. All utilities are of purchases after that: books stay, and nothing is paid for learning. Verdicts "
         "are corrected for all differences of a run (Holm). Models are scripted or simulated, as the table says: they "
-        "show that methods and controls work, and not how good a real model is. The scripts of all methods note the same "
-        f"things. Only `reflecting` and `reflective` rate skills, so only they have a coin. *{TELLS}*: {WORLD}."
+        "show that methods and controls work, and not how good a real model is. The scripts of all methods note the "
+        f"same things. Only `reflecting` and `reflective` rate skills, so only they have a coin. *{TELLS}*: {WORLD}."
     )
     image = "![Worth of books against the cost of learning](curators.svg)"
     drawn = [row for row in rows if row.world == rows[0].world]
