@@ -1,14 +1,26 @@
 """Curators beside their own controls: which differences hold, what they cost, and whether what they remove is bad."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from math import isfinite
 
 from experiments.curators import frontier, reader
-from experiments.curators.lineup import AS_IT_IS, CLOSED, SAME_LOG, TELLING, TELLS, cap_of, parted, world_of_run
+from experiments.curators.lineup import (
+    AS_IT_IS,
+    CLOSED,
+    SAME_LOG,
+    TELLING,
+    TELLS,
+    cap_of,
+    parted,
+    real_models,
+    world_of_run,
+)
 from experiments.curators.pruning import HEADINGS, LEAST, Truth, judged_skills, texts_read, world_of, worths
 from experiments.curators.worths import AHEAD, WRONG, Row, Worths, difference_cells
-from skg_bench.analysis.comparison.assay import ClaimVerdict, Measured
+from skg_bench.analysis.comparison.assay import OPEN, ClaimVerdict, Measured
 from skg_bench.analysis.comparison.findings import Evidence, Finding
+from skg_bench.analysis.counts.measure import PROVEN
 from skg_bench.analysis.counts.wording import number
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
@@ -18,6 +30,7 @@ from skg_bench.skillbook.library.strategies import strategies
 
 TITLE = "Curators beside their own controls"
 PRUNING = ("lifelong", "lifelong_coin")  # arms that learn on to the end
+INTERVALS = ("95 %, other users", "95 %, also other purchases")
 RUN = "skg-bench run experiment=curators profile=demo"
 WORLD = " ".join(f"simulator.{text}" for text in TELLING)
 COMMAND = (
@@ -34,8 +47,8 @@ def summary_table(rows: Sequence[Row]) -> Table:
         )
         for row in rows
     ]  # fmt: skip
-    head = ("curator", "regime", "cap", "world", "model", "utility a purchase", "- frozen", "USD of learning a user",
-            "tokens a user", "beside its controls")  # fmt: skip
+    head = ("curator", "regime", "cap", "world", "model", "utility a purchase", "- frozen",
+            "USD of learning a user, by its prices", "tokens a user", "beside its controls")  # fmt: skip
     return Table("Curators, once their books stay", head, cells)
 
 
@@ -46,18 +59,37 @@ def controls_table(rows: Sequence[Row], title: str) -> Table:
         for row in rows
         for name, gap in row.against.items()
     ]
-    head = ("curator", "regime", "less", "utility a purchase", "other users", "and other purchases", "verdict")
+    head = ("curator", "regime", "less", "utility a purchase", *INTERVALS, "verdict")
     return Table(title, head, cells)
 
 
-def errors_table(known: Worths) -> Table:
+def errors_table(runs: Sequence[Worths]) -> Table:
     """Reflectors by the share of verdicts that is turned round."""
     cells = [
-        (WRONG[arm], number(utility.mean, "utility"), *(("-",) * 4 if gap is None else difference_cells(gap)))
+        (
+            world_of_run(known.run), cap_of(known.run, arm), WRONG[arm], number(utility.mean, "utility"),
+            *(("-",) * 4 if gap is None else difference_cells(gap)),
+        )
+        for known in runs
         for arm, (utility, gap) in known.erring.items()
-    ]
-    head = ("verdicts turned round", "utility a purchase", "- none", "other users", "and other purchases", "verdict")
-    return Table("How good must a reflector be? (reflecting, scripted)", head, cells)
+    ]  # fmt: skip
+    head = ("world", "cap", "verdicts turned round", "utility a purchase", "- none", *INTERVALS, "verdict")
+    return Table("How good must a reflector be?", head, cells)
+
+
+def errors_words(known: Worths) -> list[str]:
+    """Sentence on what verdicts that are turned round cost."""
+    gaps = {WRONG[arm]: gap for arm, (_, gap) in known.erring.items() if gap is not None}
+    if not gaps:
+        return []
+    costs = "; ".join(
+        f"{share}: {number(gap.estimate.mean, 'utility', signed=True)} ({gap.verdict})" for share, gap in gaps.items()
+    )
+    place = f"world {world_of_run(known.run)}, cap {cap_of(known.run, next(iter(known.erring)))}"
+    words = f"Verdicts of the scripted reflector turned round, {place}: {costs}."
+    if not any(gap.verdict in PROVEN for gap in gaps.values()):
+        words += " Ratings decide too little here to say how good a model must be."
+    return [words]
 
 
 def analysis_words(known: Worths) -> list[str]:
@@ -67,7 +99,8 @@ def analysis_words(known: Worths) -> list[str]:
     mean, _, ends, verdict = difference_cells(known.told)
     words = (
         "A skill manager that is told the analysis alone, as in the article's code, less one that is told the whole "
-        f"reflection (`reflecting`, scripted): {mean} ({ends}), {verdict}."
+        f"reflection (`reflecting`, scripted): {mean} ({ends}), {verdict}. It rates skills "
+        "and adds none, as it is told of no learning."
     )
     return [words]
 
@@ -110,6 +143,7 @@ def truths(runs: Sequence[Run]) -> tuple[Table, list[str], dict[str, Truth]]:
     return Table(title, ("world", *HEADINGS), cells), words, by_world
 
 
+@cache
 def confusion() -> Table:
     """How well the reader tells sound texts from vague ones: each text of the library, read by the others."""
     table = strategies()
@@ -134,7 +168,7 @@ def pruning_findings(by_world: Mapping[str, Truth], evidence: Evidence) -> list[
     ):
         counts, share = (base.removed, base.bad_of_removed) if nth == 0 else (base.reworded, base.better_of_reworded)
         elsewhere = [name for name, truth in others.items() if holding(truth)[nth]]
-        fallback: ClaimVerdict = "attainable" if elsewhere else "not reproduced"
+        fallback: ClaimVerdict = "attainable" if elsewhere else "not reproduced" if isfinite(share[0]) else OPEN
         verdict: ClaimVerdict = "reproduced" if holding(base)[nth] else fallback
         low, high = counts.coin
         words = (
@@ -142,7 +176,9 @@ def pruning_findings(by_world: Mapping[str, Truth], evidence: Evidence) -> list[
             f"than the generic question, of all {counts.judged:,} with {LEAST} ratings {counts.base:.1%}; of as many "
             f"drawn by a coin {low:.1%} to {high:.1%}. "
         )
-        words += "" if nth == 0 else f"Of those that changed in worth, {share[0]:.1%} were better afterwards. "
+        words = words if counts.done else f"No skill with {LEAST} ratings was {what}. "
+        if nth and isfinite(share[0]):
+            words += f"Of those that changed in worth, {share[0]:.1%} were better afterwards. "
         words += "".join(f"In the world {name}: {_elsewhere(truth, nth)}. " for name, truth in others.items())
         value, least, most = (100 * part for part in share)
         unit = "% of the removed are bad" if nth == 0 else "% of those that changed became better"
@@ -158,19 +194,25 @@ def _elsewhere(truth: Truth, nth: int) -> str:
     return f"{truth.removed.precision:.1%} of the removed are bad, where {truth.removed.base:.1%} of all are"
 
 
-def reflection_finding(rows: Sequence[Row], evidence: Evidence) -> Finding:
-    """P49 by a real or recorded model beside its own sham; without one, what is not claimed."""
+def reflection_finding(rows: Sequence[Row], real: Mapping[str, str], evidence: Evidence) -> Finding:
+    """P49 by a real or recorded model beside its own sham; without one, what is not claimed. `real`: such models, by
+    arm of the runs.
+    """
     claimed = "growth comes from the reflection of a real model"
-    real = [row for row in rows if row.model not in ("scripted", "none, simulated") and "sham" in row.against]
-    if not real:
+    held = [row for row in rows if row.entry.learns in real and "sham" in row.against]
+    if not held:
         words = (
-            "No key was there: all models of these runs are scripts or simulations, and 0 USD were spent. Nothing here "
-            "says how well a real model reflects. experiments/curators/README.md has the command for one."
+            f"{' and '.join(real)} asked a model, and no such arm has controls beside it (ARM_empty, ARM_sham), so "
+            "that nothing is claimed of it."
+            if real
+            else "No key was there: all models of these runs are scripts or simulations, and 0 USD were spent. Nothing "
+            "here says how well a real model reflects. experiments/curators/README.md has the command for one."
         )
-        return Finding("P49", claimed, "no real model was asked", "not testable here", words, evidence)
-    gap = real[0].against["sham"]
+        measured = "a real model without controls" if real else "no real model was asked"
+        return Finding("P49", claimed, measured, "not testable here", words, evidence)
+    gap = held[0].against["sham"]
     verdict: ClaimVerdict = "reproduced" if gap.verdict in AHEAD else "not reproduced"
-    words = f"{real[0].entry.curator} ({real[0].model}): {real[0].reading}."
+    words = f"{held[0].entry.curator} ({held[0].model}): {held[0].reading}."
     return Finding("P49", claimed, Measured.of(gap.estimate, "utility a purchase"), verdict, words, evidence)
 
 
@@ -182,7 +224,7 @@ def figure(rows: Sequence[Row]) -> str:
     panels = {regime: [_point(row) for row in rows if row.entry.regime == regime] for regime in (CLOSED, SAME_LOG)}
     how = (
         "Utility a purchase beyond the book that all began with, once books stay; bars: 95 % interval.",
-        "Dashed: nobody gains more for less. Prices are those of the configuration; models are scripted or simulated.",
+        "Dashed: no curator gains more for less. Prices are the configured ones; models are scripted or simulated.",
     )
     return frontier.drawn(
         "What is a curator's book worth, and what did learning cost?", how,
@@ -216,12 +258,12 @@ def analyse(runs: Runs) -> Report:
     """Analyses runs of `curators`, which may differ in their cap on tokens and in the world; as expected if all
     curators read the very same turns where the regime says so.
     """
-    labels = [(cap_of(run), world_of_run(run)) for run in runs]
+    known = [Worths.of(run) for run in runs]
+    labels = [(each.rows[0].cap, each.rows[0].world) for each in known]
     if twice := [label for i, label in enumerate(labels) if label in labels[:i]]:
         raise UsageError(
             f"two runs have the cap {twice[0][0]} and the world {twice[0][1]!r}; give one run for each cap and world"
         )
-    known = [Worths.of(run) for run in runs]
     rows = [row for each in known for row in each.rows]
     logs = [same_log(run, each.since) for run, each in zip(runs, known, strict=True)]
     removals, read, by_world = truths(runs)
@@ -229,11 +271,17 @@ def analyse(runs: Runs) -> Report:
         controls_table(each.rows, f"Beside controls: cap {cap}, world {world}")
         for each, (cap, world) in zip(known, labels, strict=True)
     ]
-    curve = errors_table(known[0])
+    curve = errors_table(known)
     told = analysis_words(known[0])
     evidence = Evidence.of(runs, "skg-bench claims --make curators")
-    growth = reflection_finding(rows, evidence)
-    said = [*words_of(rows), *(line for lines, _ in logs for line in lines), *told, f"P49: {growth.words}"]
+    growth = reflection_finding(rows, {arm: name for run in runs for arm, name in real_models(run).items()}, evidence)
+    said = [
+        *words_of(rows),
+        *(line for lines, _ in logs for line in lines),
+        *(w for each in known for w in errors_words(each)),
+        *told,
+        f"P49: {growth.words}",
+    ]
     parts: list[Table | str] = [summary_table(rows), *controls, curve, removals, *read, confusion(), *said]
     m = runs[0].manifest
     how = (
@@ -241,7 +289,10 @@ def analyse(runs: Runs) -> Report:
         "purchases. All utilities are of purchases after that: books stay, and nothing is paid for learning. Verdicts "
         "are corrected for all differences of a run (Holm). Models are scripted or simulated, as the table says: they "
         "show that methods and controls work, and not how good a real model is. The scripts of all methods note the "
-        f"same things. Only `reflecting` and `reflective` rate skills, so only they have a coin. *{TELLS}*: {WORLD}."
+        "same things. Ahead of `empty`: it helps to say what was learned; of `sham`: it matters what the texts say, "
+        "which here the scripts decide; of `coin`: ratings matter. Only `reflecting` and `reflective` rate skills, so "
+        "only they have a coin. In the closed loop users remember what was said to them, on the same log they do not, "
+        f"so that the regimes also differ in wear. *{TELLS}*: {WORLD}."
     )
     image = "![Worth of books against the cost of learning](curators.svg)"
     drawn = [row for row in rows if row.world == rows[0].world]

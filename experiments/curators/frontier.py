@@ -8,6 +8,7 @@ from skg_bench.analysis.report.chart import tick, ticks
 
 SIDE, HIGH, LEFT, TOP, GAP, KEY = 400, 250, 66, 92, 64, 20  # pixels
 COLOURS = 6
+Axis = tuple[Sequence[float], float]  # marks, and the step between them
 STYLE = """
 svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #c9d0d8; --c0: #0b5394; --c1: #b45309; --c2: #7c3aed;
   --c3: #15803d; --c4: #be185d; --c5: #6b7280;
@@ -34,10 +35,10 @@ class Point:
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:
-    """Points of which no other one gains as much for less, or more for as much, the cheapest first."""
+    """Points that gain more than all that cost less, the cheapest first. To learn nothing costs nothing and gains 0."""
     best: list[Point] = []
     for point in sorted(points, key=lambda each: (each.usd, -each.gain)):
-        if not best or point.gain > best[-1].gain:
+        if point.gain > (best[-1].gain if best else 0.0):
             best.append(point)
     return best
 
@@ -55,8 +56,11 @@ def drawn(title: str, how: Sequence[str], panels: Mapping[str, Sequence[Point]])
         f'<text class="title" x="16" y="26">{escape(title)}</text>',
         *(f'<text x="16" y="{44 + 14 * i}">{escape(line)}</text>' for i, line in enumerate(how)),
     ]
+    every = [point for points in panels.values() for point in points]
+    across = ticks(0.0, max(point.usd for point in every))
+    up = ticks(min(0.0, *(point.low for point in every)), max(0.0, *(point.high for point in every)))
     for i, (name, points) in enumerate(panels.items()):
-        body += _panel(name, points, curators, LEFT + i * (SIDE + GAP))
+        body += _panel(name, points, curators, LEFT + i * (SIDE + GAP), across=across, up=up)
     entries = [(name, f"var(--c{i % COLOURS})", True) for i, name in enumerate(curators)]
     entries += [("without a cap", "var(--ink)", True), ("with a cap", "var(--ink)", False)]
     for i, (name, colour, filled) in enumerate(entries):
@@ -66,13 +70,14 @@ def drawn(title: str, how: Sequence[str], panels: Mapping[str, Sequence[Point]])
     return "\n".join([*body, "</svg>"]) + "\n"
 
 
-def _panel(name: str, points: Sequence[Point], curators: Sequence[str], left: float) -> list[str]:
-    x_marks, x_step = ticks(0.0, max(point.usd for point in points))
-    y_marks, y_step = ticks(min(0.0, *(point.low for point in points)), max(0.0, *(point.high for point in points)))
+def _panel(
+    name: str, points: Sequence[Point], curators: Sequence[str], left: float, *, across: Axis, up: Axis
+) -> list[str]:
+    (x_marks, x_step), (y_marks, y_step) = across, up
 
     def at(usd: float, gain: float) -> tuple[float, float]:
-        across = SIDE * (usd - x_marks[0]) / (x_marks[-1] - x_marks[0])
-        return left + across, TOP + HIGH * (1 - (gain - y_marks[0]) / (y_marks[-1] - y_marks[0]))
+        x = left + SIDE * (usd - x_marks[0]) / (x_marks[-1] - x_marks[0])
+        return x, TOP + HIGH * (1 - (gain - y_marks[0]) / (y_marks[-1] - y_marks[0]))
 
     body = [
         f'<text class="name" x="{left}" y="{TOP - 10}" font-weight="600">{escape(name)}</text>',
@@ -88,7 +93,7 @@ def _panel(name: str, points: Sequence[Point], curators: Sequence[str], left: fl
     zero = at(0.0, 0.0)[1]
     body.append(f'<path class="zero" d="M{left} {zero:.1f}H{left + SIDE}"/>')
     steps = [at(point.usd, point.gain) for point in frontier(points)]
-    path = f"M{steps[0][0]:.1f} {steps[0][1]:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in steps[1:])
+    path = f"M{left} {zero:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in steps)
     body.append(f'<path class="frontier" d="{path}H{left + SIDE}"/>')
     for point in points:
         colour = f"var(--c{curators.index(point.curator) % COLOURS})"

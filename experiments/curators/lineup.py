@@ -4,7 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skg_bench.runfolder.run import Run
+import yaml
+
+from skg_bench.core.foreign import text_of
+from skg_bench.core.package import CONF
+from skg_bench.runfolder.run import Run, flat
 
 CLOSED, SAME_LOG = "closed loop", "same log"
 CONTROLS = ("empty", "sham", "coin")
@@ -12,6 +16,7 @@ AS_IT_IS, TELLS = "as it is", "counters tell"
 TELLING = (  # kinds lie far apart, many are bad, nothing wears off or discerns
     "kinds_apart=3", "generic=0", "persuades=-0.2", "wanted_share=0.15", "habit=0", "annoyance=0", "discerns=0",
 )  # fmt: skip
+SCRIPTED, SIMULATED = "scripted", "none, simulated"  # models that cost nothing
 NO_CAP = 10**9  # tokens: so many that no curator reaches them
 
 
@@ -50,8 +55,8 @@ def model_of(composition: Mapping[str, Any]) -> str:
     """Model that an arm's curator asks: `none, simulated`, `scripted`, or the class of another one."""
     models = [str(node["_target_"]).rpartition(".")[2] for node in _models(composition["curator"])]
     if not models:
-        return "none, simulated"
-    return "scripted" if "Scripted" in models else models[-1]
+        return SIMULATED
+    return SCRIPTED if "Scripted" in models else models[-1]
 
 
 def _models(node: Any, *, inside: bool = False) -> Iterator[Mapping[str, Any]]:
@@ -63,19 +68,25 @@ def _models(node: Any, *, inside: bool = False) -> Iterator[Mapping[str, Any]]:
             yield from _models(value, inside=key == "llm")
 
 
-def cap_of(run: Run) -> str:
-    """Cap on the tokens of a user in words."""
-    tokens = int(run.config["curator"]["tokens"])
+def cap_of(run: Run, arm: str) -> str:
+    """Cap on the tokens of a user of an arm, in words."""
+    tokens = run.manifest["compositions"][arm]["curator"].get("tokens", NO_CAP)
     return "none" if tokens >= NO_CAP else f"{tokens:,} tokens"
 
 
 def world_of_run(run: Run) -> str:
-    """Name of a world that this experiment knows, or the parameters that the run's command set."""
-    texts = [text for text in run.manifest.get("overrides") or () if text.startswith("simulator.")]
-    changed = [text.removeprefix("simulator.") for text in texts]
+    """Name of a world that this experiment knows, or what it has otherwise than conf/simulator/guardian.yaml."""
+    usual = flat(yaml.safe_load(text_of(CONF / "simulator" / "guardian.yaml")))
+    changed = [f"{key}={value}" for key, value in flat(run.config["simulator"]).items() if usual.get(key) != value]
     if not changed:
         return AS_IT_IS
     return TELLS if sorted(changed) == sorted(TELLING) else " ".join(changed)
+
+
+def real_models(run: Run) -> dict[str, str]:
+    """Models by arm that are neither scripts nor simulations."""
+    models = {arm: model_of(made) for arm, made in run.manifest["compositions"].items()}
+    return {arm: model for arm, model in models.items() if model not in (SCRIPTED, SIMULATED)}
 
 
 def parted(run: Run, arms: Sequence[str], turns: int) -> dict[str, int]:

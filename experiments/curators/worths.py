@@ -61,9 +61,7 @@ def reading(verdicts: Mapping[str, str]) -> str:
     ]
     left = [name for name, verdict in verdicts.items() if verdict not in (*AHEAD, *BEHIND, *SAME)]
     said = [f"{words} {' and '.join(names)}" for words, names in [*parts, ("not told apart from", left)] if names]
-    if len(parts[0][1]) == len(verdicts):
-        return f"its method helps: {said[0]}"
-    return f"its method is not shown to help: {', '.join(said)}"
+    return f"ahead of all: {' and '.join(verdicts)}" if len(parts[0][1]) == len(verdicts) else ", ".join(said)
 
 
 @dataclass(frozen=True)
@@ -108,8 +106,8 @@ class Worths:
 
         rows = [
             Row(
-                entry, cap_of(run), world_of_run(run), model_of(run.manifest["compositions"][entry.learns]),
-                worth(entry.measured),
+                entry, cap_of(run, entry.learns), world_of_run(run),
+                model_of(run.manifest["compositions"][entry.learns]), worth(entry.measured),
                 {name: tested[entry.measured, arm] for name, arm in entry.against.items()}, *paid(run, entry.learns),
             )
             for entry in lineup
