@@ -22,7 +22,7 @@ from experiments.curators.pruning import HEADINGS, LEAST, Truth, judged_skills, 
 from experiments.curators.worths import AHEAD, WRONG, Row, Worths, difference_cells
 from skg_bench.analysis.comparison.assay import OPEN, ClaimVerdict, Measured
 from skg_bench.analysis.comparison.findings import Evidence, Finding
-from skg_bench.analysis.counts.measure import PROVEN
+from skg_bench.analysis.counts.measure import PROVEN, Difference
 from skg_bench.analysis.counts.wording import number
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
@@ -42,13 +42,19 @@ def summary_table(rows: Sequence[Row]) -> Table:
     cells = [
         (
             row.entry.curator, row.entry.regime, row.cap, row.world, row.model, number(row.utility.mean, "utility"),
-            *difference_cells(row.against["frozen"])[:1], f"{row.usd:.3f}", f"{row.tokens:,.0f}", row.reading,
+            beyond(row.against["frozen"]), f"{row.usd:.3f}", f"{row.tokens:,.0f}", row.reading,
         )
         for row in rows
     ]  # fmt: skip
     head = ("curator", "regime", "cap", "world", "model", "utility a purchase", "- frozen",
             "USD of learning a user, by its prices", "tokens a user", "beside its controls")  # fmt: skip
     return Table("Curators, once their books stay", head, cells)
+
+
+def beyond(gap: Difference) -> str:
+    """A difference with its interval for other users and purchases."""
+    mean, _, ends, _ = difference_cells(gap)
+    return f"{mean} ({ends})"
 
 
 def controls_table(rows: Sequence[Row], title: str) -> Table:
@@ -97,14 +103,19 @@ def size_words(runs: Sequence[Worths]) -> str:
     return f"Half of the rows would find a true difference of {np.nanmedian(sizes):.3f} in 80 of 100 such runs."
 
 
+def users_words(runs: Sequence[Run]) -> str:
+    """Sentence on runs that have users of their own; empty: all have the same ones."""
+    known = {(run.manifest["seed"], run.manifest.get("salt"), run.manifest["users"]) for run in runs}
+    return "Each run has users of its own: compare arms within a run. " if len(known) > 1 else ""
+
+
 def analysis_words(known: Worths) -> list[str]:
     """Sentence on a skill manager that is told the analysis alone, as in the article's code."""
     if known.told is None:
         return []
-    mean, _, ends, verdict = difference_cells(known.told)
     words = (
         "A skill manager that is told the analysis alone, as in the article's code, less one that is told the whole "
-        f"reflection (`reflecting`, scripted): {mean} ({ends}), {verdict}. It rates skills "
+        f"reflection (`reflecting`, scripted): {beyond(known.told)}, {known.told.verdict}. It rates skills "
         "and adds none, as it is told of no learning."
     )
     return [words]
@@ -282,7 +293,7 @@ def analyse(runs: Runs) -> Report:
     growth = reflection_finding(rows, {arm: name for run in runs for arm, name in real_models(run).items()}, evidence)
     said = [
         *words_of(rows),
-        *(line for lines, _ in logs for line in lines),
+        *dict.fromkeys(line for lines, _ in logs for line in lines),
         *(w for each in known for w in errors_words(each)),
         *told,
         f"P49: {growth.words}",
@@ -297,7 +308,7 @@ def analyse(runs: Runs) -> Report:
         "same things. Ahead of `empty`: it helps to say what was learned; of `sham`: it matters what the texts say, "
         "which here the scripts decide; of `coin`: ratings matter. Only `reflecting` and `reflective` rate skills, so "
         "only they have a coin. In the closed loop users remember what was said to them, on the same log they do not, "
-        f"so that the regimes also differ in wear. {size_words(known)} *{TELLS}*: {WORLD}."
+        f"so that the regimes also differ in wear. {size_words(known)} {users_words(runs)}*{TELLS}*: {WORLD}."
     )
     image = "![Worth of books against the cost of learning](curators.svg)"
     drawn = [row for row in rows if row.world == rows[0].world]

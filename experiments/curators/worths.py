@@ -61,7 +61,9 @@ def reading(verdicts: Mapping[str, str]) -> str:
     ]
     left = [name for name, verdict in verdicts.items() if verdict not in (*AHEAD, *BEHIND, *SAME)]
     said = [f"{words} {' and '.join(names)}" for words, names in [*parts, ("not told apart from", left)] if names]
-    return f"ahead of all: {' and '.join(verdicts)}" if len(parts[0][1]) == len(verdicts) else ", ".join(said)
+    return (
+        f"ahead of all its controls ({', '.join(verdicts)})" if len(parts[0][1]) == len(verdicts) else ", ".join(said)
+    )
 
 
 @dataclass(frozen=True)

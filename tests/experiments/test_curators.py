@@ -125,7 +125,7 @@ def test_the_experiment_has_five_curators_in_both_regimes_each_beside_its_contro
 @pytest.mark.parametrize(
     ("verdicts", "words"),
     [
-        ({"empty": "better", "sham": "better"}, "ahead of all: empty and sham"),
+        ({"empty": "better", "sham": "better"}, "ahead of all its controls (empty, sham)"),
         ({"empty": "better", "sham": "inconclusive"},
          "ahead of empty, not told apart from sham"),
         ({"empty": "worse", "sham": "better", "coin": "identical"},
