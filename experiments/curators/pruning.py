@@ -182,7 +182,7 @@ def auc(skills: Sequence[Judged], bad: Sequence[bool]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What an arm removed and reworded, held against the world."""
+    """Removals and rewordings of an arm, held against the world."""
 
     removed: Verdict
     reworded: Verdict

@@ -52,8 +52,8 @@ class Row:
 
 
 def reading(verdicts: Mapping[str, str]) -> str:
-    """What verdicts against controls say together. A control that is the arm itself says that this part of the method
-    changes nothing.
+    """Words on verdicts against controls, together. A control that does the same as the arm shows that this part of the
+    method changes nothing.
     """
     kinds = {"ahead of": AHEAD, "behind": BEHIND, "the same as": SAME}
     parts = [

@@ -18,8 +18,9 @@ _HELPFUL, _HARMFUL = "helpful_skill_ids", "harmful_skill_ids"
 
 @dataclass(frozen=True)
 class Erring:
-    """`llm`, whose reflections say that skills helped where they harmed, and harmed where they helped, in a share
-    `wrong` of jobs. What else they say stays, as do the answers to other prompts. A share of 0.5 is a coin.
+    """`llm`, of whose reflections a share `wrong` says that skills helped where they harmed, and the reverse.
+
+    What else they say stays, as do the answers to other prompts. With a share of 0.5, verdicts are a coin's.
     """
 
     llm: TextModel
