@@ -100,6 +100,8 @@ def errors_words(known: Worths) -> list[str]:
 def size_words(runs: Sequence[Worths]) -> str:
     """Sentence on differences that such runs find."""
     sizes = [gap.mde_new for known in runs for row in known.rows for gap in row.against.values()]
+    if not np.isfinite(sizes).any():
+        return ""
     return f"Half of the rows would find a true difference of {np.nanmedian(sizes):.3f} in 80 of 100 such runs."
 
 
@@ -123,13 +125,14 @@ def analysis_words(known: Worths) -> list[str]:
 
 def same_log(run: Run, since: int) -> tuple[list[str], bool]:
     """Sentence on whether curators read the same turns, and whether they all did."""
-    arms = [arm for arm in run.arms if arm.endswith("_log")]
+    arms = [arm for arm in run.arms if "skills" in run.manifest["compositions"][arm]["policy"]]
     if len(arms) < 2:
         return [], True
     apart = {arm: n for arm, n in parted(run, arms, since).items() if n}
     if apart:
         differing = ", ".join(f"{arm} at {n:,} turns" for arm, n in apart.items())
-        return [f"NOT the same log: not every arm served what {arms[0]} did: {differing}."], False
+        words = f"NOT the same log: arms served other skills than {arms[0]}, or changed seeds: {differing}."
+        return [words], False
     words = (
         f"Same log: {len(arms)} arms served the same on each of a user's first {since} purchases. Only seed skills are "
         "shown there, so that only seed skills get TAGs."
@@ -288,17 +291,16 @@ def analyse(runs: Runs) -> Report:
         for each, (cap, world) in zip(known, labels, strict=True)
     ]
     curve = errors_table(known)
-    told = analysis_words(known[0])
     evidence = Evidence.of(runs, COMMAND)
     growth = reflection_finding(rows, {arm: name for run in runs for arm, name in real_models(run).items()}, evidence)
-    said = [
+    sentences = [
         *words_of(rows),
         *dict.fromkeys(line for lines, _ in logs for line in lines),
         *(w for each in known for w in errors_words(each)),
-        *told,
+        *analysis_words(known[0]),
         f"P49: {growth.words}",
     ]
-    parts: list[Table | str] = [summary_table(rows), *controls, curve, removals, *read, confusion(), *said]
+    parts: list[Table | str] = [summary_table(rows), *controls, curve, removals, *read, confusion(), *sentences]
     m = runs[0].manifest
     how = (
         f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}. Curators learn at a user's first {known[0].since} "
@@ -313,7 +315,8 @@ def analyse(runs: Runs) -> Report:
     image = "![Worth of books against the cost of learning](curators.svg)"
     drawn = [row for row in rows if row.world == rows[0].world]
     text = page(
-        TITLE, COMMAND, how, image, "## In words\n\n" + "\n".join(f"* {line}" for line in said), summary_table(rows),
+        TITLE, COMMAND, how, image, "## In words\n\n" + "\n".join(f"* {line}" for line in sentences),
+        summary_table(rows),
         *controls, curve, removals, *read, confusion(),
     )  # fmt: skip
     return Report(

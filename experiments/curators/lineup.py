@@ -90,13 +90,27 @@ def real_models(run: Run) -> dict[str, str]:
 
 
 def parted(run: Run, arms: Sequence[str], turns: int) -> dict[str, int]:
-    """Turns before purchase `turns` + 1 at which arms did something else than the first of them, by arm."""
+    """Turns before purchase `turns` + 1 at which arms did something else than the first of them, or changed a skill
+    from which `policy=uniform_oldest` chooses, by arm.
+    """
     columns = ["user", "turn", "skill", "outcome", "propensity"]
-    first, *others = ([*_early(run, arm, columns, turns)] for arm in arms)
+    early = {arm: [*_early(run, arm, columns, turns)] for arm in arms}
     return {
-        arm: sum(one != other for one, other in zip(first, table, strict=True))
-        for arm, table in zip(arms[1:], others, strict=True)
+        arm: sum(turn != other for turn, other in zip(early[arms[0]], table, strict=True)) + _changed(run, arm, turns)
+        for arm, table in early.items()
     }
+
+
+def _changed(run: Run, arm: str, turns: int) -> int:
+    """Turns at which skills that are chosen from were removed or reworded."""
+    oldest = run.manifest["compositions"][arm]["policy"]["skills"]
+    rows = run.updates(arm, ["user", "turn", "op", "skill"]).to_pylist()
+    hits = {
+        (row["user"], row["turn"])
+        for row in rows
+        if row["op"] in ("UPDATE", "REMOVE") and row["skill"] < oldest and row["turn"] < turns - 1
+    }
+    return len(hits)
 
 
 def _early(run: Run, arm: str, columns: Sequence[str], turns: int) -> Iterator[tuple[Any, ...]]:

@@ -224,12 +224,12 @@ def share_over_users(marked: Sequence[tuple[int, bool]]) -> tuple[float, float, 
     users = sorted({user for user, _ in marked})
     if len(users) < 2:
         return float("nan"), float("nan"), float("nan")
-    of, hit = (np.zeros(len(users)) for _ in range(2))
+    size, hit = (np.zeros(len(users)) for _ in range(2))
     place = np.array([users.index(user) for user, _ in marked])
-    np.add.at(of, place, 1.0)
+    np.add.at(size, place, 1.0)
     np.add.at(hit, place, [float(mark) for _, mark in marked])
-    share = hit.sum() / of.sum()
-    error = sqrt(float(((hit - share * of) ** 2).sum()) * len(users) / (len(users) - 1)) / of.sum()
+    share = hit.sum() / size.sum()
+    error = sqrt(float(((hit - share * size) ** 2).sum()) * len(users) / (len(users) - 1)) / size.sum()
     return float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0)
 
 

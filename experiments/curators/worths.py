@@ -60,9 +60,11 @@ def reading(verdicts: Mapping[str, str]) -> str:
         (words, [name for name, verdict in verdicts.items() if verdict in known]) for words, known in kinds.items()
     ]
     left = [name for name, verdict in verdicts.items() if verdict not in (*AHEAD, *BEHIND, *SAME)]
-    said = [f"{words} {' and '.join(names)}" for words, names in [*parts, ("not told apart from", left)] if names]
+    phrases = [f"{words} {' and '.join(names)}" for words, names in [*parts, ("not told apart from", left)] if names]
     return (
-        f"ahead of all its controls ({', '.join(verdicts)})" if len(parts[0][1]) == len(verdicts) else ", ".join(said)
+        f"ahead of all its controls ({', '.join(verdicts)})"
+        if len(parts[0][1]) == len(verdicts)
+        else ", ".join(phrases)
     )
 
 
@@ -88,6 +90,7 @@ class Worths:
                 f"{run.path} has no curator beside its controls whose book stays from some purchase on; make a run: "
                 "skg-bench run experiment=curators profile=demo"
             )
+        _check(run, lineup, since)
         requests, counted = events(run), _Counted(run, {})
         if not (requests.turn >= since).any():
             raise UsageError(f"{run.path} has no user with more than {since} purchases; run it for more weeks")
@@ -129,6 +132,22 @@ class _Counted:
         if arm not in self.known:
             self.known[arm] = tallies(self.run, arm, requests, since=(since,))[since]
         return self.known[arm]
+
+
+def _check(run: Run, lineup: Sequence[Entry], since: int) -> None:
+    """Raise UsageError for a curator without a frozen book beside it, and for one that learns on."""
+    for entry in lineup:
+        if "frozen" not in entry.against:
+            raise UsageError(
+                f"{run.path} has {entry.measured!r} and no arm whose book stays as it began beside it; add "
+                "'+arms.frozen=[curator=none]', and on the same log '+arms.frozen_given=[curator=none,mood=fresh]'"
+            )
+        made = run.manifest["compositions"][entry.learns]
+        if (made["freeze"], made["freeze_at"]) != ("all", since):
+            raise UsageError(
+                f"{run.path}: {entry.learns!r} has freeze={made['freeze']} and freeze_at={made['freeze_at']}, so that "
+                f"it learns on where others are measured; give it freeze=all and freeze_at={since}"
+            )
 
 
 def paid(run: Run, arm: str) -> tuple[float, float]:

@@ -89,8 +89,8 @@ def _judge(prompt: Prompt) -> str:
 def _learned(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     reflection, sections = data["reflection"], dict(_ID.findall(data["skillbook"]))
     if reflection.keys() == {"analysis"}:
-        said = _SAID.match(reflection["analysis"])
-        counter = {"ok": "helpful", "miss": "harmful"}.get(said[1] if said else "")
+        rating = _SAID.match(reflection["analysis"])
+        counter = {"ok": "helpful", "miss": "harmful"}.get(rating[1] if rating else "")
         return [_tag(key, counter, sections) for key in data["skills_used"]] if counter else []
     tags = [_tag(key, "helpful", sections) for key in reflection["helpful_skill_ids"]]
     tags += [_tag(key, "harmful", sections) for key in reflection["harmful_skill_ids"]]

@@ -17,7 +17,7 @@ from skg_bench.curator.shared.proposer import Proposer
 from skg_bench.skillbook.prompt_layout import SkillOrder
 from skg_bench.skillbook.proposals import Batches, Limits
 
-Told = Literal["reflection", "analysis"]
+ManagerInput = Literal["reflection", "analysis"]
 REFLECTOR, MANAGER, MANAGER_V2 = "reflector", "skill_manager", "skill_manager_v2"
 REFLECTING_DATA = {
     REFLECTOR: ("question", "answer", "feedback", "skills_used", "skillbook"),
@@ -39,7 +39,7 @@ class Reflecting(Proposer):
     limits: Limits
     book_characters: int
     order: SkillOrder
-    told: Told
+    told: ManagerInput
     answer_tokens: int
     prompts: str | None
     reaches: ClassVar[Reaches] = {"prompts": Reach(("reads",))}
@@ -50,8 +50,8 @@ class Reflecting(Proposer):
             raise UsageError(f"curator.batches={self.batches!r}, valid are {', '.join(get_args(Batches))}")
         if self.order not in get_args(SkillOrder):
             raise UsageError(f"curator.order={self.order!r}, valid are {', '.join(get_args(SkillOrder))}")
-        if self.told not in get_args(Told):
-            raise UsageError(f"curator.told={self.told!r}, valid are {', '.join(get_args(Told))}")
+        if self.told not in get_args(ManagerInput):
+            raise UsageError(f"curator.told={self.told!r}, valid are {', '.join(get_args(ManagerInput))}")
         for role in self._roles:
             self._file(role)
 

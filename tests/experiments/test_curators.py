@@ -45,7 +45,7 @@ from skg_bench.runfolder.run import Run
 C, SHAM = "curator.curator", "curator.curator=sham, curator.curator.curator=reflective, curator.curator.tags=coin"
 LOG = "policy=uniform_oldest, router.order=inserted"
 KEEPS = f"{C}.remove_after=null, {C}.rewords=0"
-ARMS = {  # curators that cost little; the seeds of `careless_log` are removed
+ARMS = {  # curators that cost little
     "frozen": "curator=none",
     "reflective": f"{C}=reflective",
     "reflective_empty": f"{C}=reflective, policy=never",
@@ -57,6 +57,7 @@ ARMS = {  # curators that cost little; the seeds of `careless_log` are removed
     "frozen_given": "curator=none, mood=fresh",
 }
 CARELESS = f"careless_log: [{C}=reflective, {C}.remove_after=1, {C}.remove_margin=1, {LOG}]"
+REWORDING = f"rewording_log: [{C}=reflective, {C}.remove_after=null, {C}.rewords=1, {LOG}]"
 EVIDENCE = Evidence("make it", "abc", 3, 5, (0,))
 
 
@@ -70,9 +71,25 @@ def made(folder: Path, *more: str, arms: str = "") -> Run:
     )  # fmt: skip
 
 
+def short_of(run: Run, arm: str) -> Run:
+    """The run without an arm."""
+    other = Run(run.path)
+    other.__dict__["manifest"] = {**run.manifest, "arms": [name for name in run.arms if name != arm]}
+    return other
+
+
+def learning_on(run: Run, arm: str) -> Run:
+    """The run as if an arm had never stopped to learn."""
+    other, made = Run(run.path), run.manifest["compositions"]
+    other.__dict__["manifest"] = {
+        **run.manifest, "compositions": {**made, arm: {**made[arm], "freeze": None, "freeze_at": None}}
+    }  # fmt: skip
+    return other
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return made(tmp_path_factory.mktemp("curators") / "run", arms=f", {CARELESS}")
+    return made(tmp_path_factory.mktemp("curators") / "run", arms=f", {CARELESS}, {REWORDING}")
 
 
 def row(curator: str = "x", **verdicts: float) -> Row:
@@ -150,9 +167,11 @@ def test_a_talkative_curator_that_the_frozen_book_praises_and_sham_does_not_is_n
 def test_curators_read_the_very_same_turns_and_one_that_removes_seeds_is_found(run: Run) -> None:
     arms = ["reflective_log", "reasoning_bank_log", "careless_log"]
     apart = parted(run, arms, 12)
-    assert apart["reasoning_bank_log"] == 0
+    assert (apart["reflective_log"], apart["reasoning_bank_log"]) == (0, 0)
     assert apart["careless_log"] > 0
-    assert parted(run, arms, 1) == dict.fromkeys(arms[1:], 0)  # of the first purchase nothing is known yet
+    assert parted(run, ["careless_log", "rewording_log"], 1) == {"careless_log": 0, "rewording_log": 0}
+    (alone,) = parted(run, ["rewording_log"], 12).values()
+    assert alone > 0  # nothing beside it differs: seeds say something else
     books = {arm: run.turns(arm, ["book_size"]).column(0).to_pylist() for arm in arms}
     assert books["reflective_log"] != books["reasoning_bank_log"]  # what they made of it differs
     (words,), same = same_log(run, 12)
@@ -211,6 +230,12 @@ def test_two_runs_of_one_world_and_cap_and_a_run_without_curators_are_refused_by
     other = skg_bench.run(["users=1", "weeks=1", "arms={skg: []}", "reference=skg", f"out={tmp_path / 'other'}"])
     with pytest.raises(UsageError, match="has no curator beside its controls"):
         Worths.of(Run(other.path))
+    manifest = short_of(run, "frozen_given")
+    with pytest.raises(UsageError, match="has 'reflective_given' and no arm whose book stays as it began"):
+        Worths.of(manifest)
+    manifest = learning_on(run, "reflective_log")
+    with pytest.raises(UsageError, match="'reflective_log' has freeze=None and freeze_at=None, so that it learns on"):
+        Worths.of(manifest)
     short = made(tmp_path / "short", "users=1", "weeks=1")
     with pytest.raises(UsageError, match="has no user with more than 12 purchases"):
         Worths.of(short)
