@@ -19,6 +19,7 @@ _ORDER = re.compile(
 _WORDS = re.compile("[a-z0-9]+")
 _JUDGED, _LONG = ("message", "answer"), 4  # texts of an answer's judge, and characters of a word that tells something
 _LISTED = re.compile(r"\[(\S+)\] .*\nHelpful (\d+), harmful (\d+), neutral \d+", re.DOTALL)
+_SAID = re.compile(r"The user said (\w+);")
 _ID = re.compile(r"^\[([\w-]+-\d+)\] (.*?)(?: \(|$)", re.MULTILINE)
 
 
@@ -36,7 +37,9 @@ def _reflect(prompt: Prompt) -> str:
 
 
 def _manage(prompt: Prompt) -> str:
-    """TAGs for what helped or harmed, ADDs for what was learned."""
+    """TAGs for what helped or harmed, ADDs for what was learned; where it reads the analysis alone, TAGs for all skills
+    that were used.
+    """
     data = data_of(prompt)
     return _update(_learned(data), "as the reflection says")
 
@@ -85,6 +88,10 @@ def _judge(prompt: Prompt) -> str:
 
 def _learned(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     reflection, sections = data["reflection"], dict(_ID.findall(data["skillbook"]))
+    if reflection.keys() == {"analysis"}:
+        rating = _SAID.match(reflection["analysis"])
+        counter = {"ok": "helpful", "miss": "harmful"}.get(rating[1] if rating else "")
+        return [_tag(key, counter, sections) for key in data["skills_used"]] if counter else []
     tags = [_tag(key, "helpful", sections) for key in reflection["helpful_skill_ids"]]
     tags += [_tag(key, "harmful", sections) for key in reflection["harmful_skill_ids"]]
     return tags + [_operation("ADD", new["section"], content=new["content"]) for new in reflection["new_learnings"]]

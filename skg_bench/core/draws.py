@@ -93,6 +93,7 @@ class Purpose(IntEnum):
     ANSWERED = 131
     PUZZLE = 132
     IMPUTED = 133
+    ERRS = 134
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -4,7 +4,7 @@ of the skillbook (Pause's `runReflection` and `curate`; ACE's Reflector and Skil
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.asking.asking import Completion, TextModel
 from skg_bench.asking.prompts import PromptFile, load_prompt
@@ -17,6 +17,7 @@ from skg_bench.curator.shared.proposer import Proposer
 from skg_bench.skillbook.prompt_layout import SkillOrder
 from skg_bench.skillbook.proposals import Batches, Limits
 
+ManagerInput = Literal["reflection", "analysis"]
 REFLECTOR, MANAGER, MANAGER_V2 = "reflector", "skill_manager", "skill_manager_v2"
 REFLECTING_DATA = {
     REFLECTOR: ("question", "answer", "feedback", "skills_used", "skillbook"),
@@ -27,13 +28,18 @@ REFLECTING_DATA = {
 
 @dataclass(frozen=True)
 class Reflecting(Proposer):
-    """Learns from each rating by two calls of a model; or from what the user did and from each later answer."""
+    """Learns from each rating by two calls of a model; or from what the user did and from each later answer.
+
+    `told`: what the skill manager reads of a reflection. `analysis`: nothing but its analysis, as in the article, whose
+    code drops the ids and the learnings that the reflector names.
+    """
 
     llm: TextModel
     batches: Batches
     limits: Limits
     book_characters: int
     order: SkillOrder
+    told: ManagerInput
     answer_tokens: int
     prompts: str | None
     reaches: ClassVar[Reaches] = {"prompts": Reach(("reads",))}
@@ -44,6 +50,8 @@ class Reflecting(Proposer):
             raise UsageError(f"curator.batches={self.batches!r}, valid are {', '.join(get_args(Batches))}")
         if self.order not in get_args(SkillOrder):
             raise UsageError(f"curator.order={self.order!r}, valid are {', '.join(get_args(SkillOrder))}")
+        if self.told not in get_args(ManagerInput):
+            raise UsageError(f"curator.told={self.told!r}, valid are {', '.join(get_args(ManagerInput))}")
         for role in self._roles:
             self._file(role)
 
@@ -65,10 +73,13 @@ class Reflecting(Proposer):
         file, prompts = self._file(self._roles[1]), []
         for job, book, reflection in zip(jobs, books, reflections, strict=True):
             if reflection.end == "ok":
-                data = {"reflection": reflection.value, "skills_used": job.used, "skillbook": book}
+                data = {"reflection": self._passed_on(reflection.value), "skills_used": job.used, "skillbook": book}
                 prompts.append(job.prompt(file, data, Purpose.MANAGE, size))
         updates = iter(self.llm.complete(prompts) if prompts else [])
         return [self._proposal(each, next(updates) if each.end == "ok" else None) for each in reflections]
+
+    def _passed_on(self, reflection: Any) -> Any:
+        return reflection if self.told == "reflection" else {"analysis": reflection["analysis"]}
 
     def _proposal(self, reflection: Completion, update: Completion | None) -> Proposal:
         if update is None:

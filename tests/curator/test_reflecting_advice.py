@@ -58,7 +58,7 @@ def scripted(prompt: Prompt) -> Any:
 def learner(answer: Answer = scripted) -> tuple[Reflecting, Told]:
     model = Told(answer)
     limits = Limits(adds=2, removes=1, tags=3, ratings=1, characters=2000, operations=10)
-    return Reflecting(model, "v1", limits, 8000, "evidence", 1000, None), model
+    return Reflecting(model, "v1", limits, 8000, "evidence", "reflection", 1000, None), model
 
 
 def asked(model: Told, role: str) -> list[dict[str, Any]]:
@@ -103,6 +103,25 @@ def test_an_override_pivots_from_the_generic_check_to_time_cost_framing() -> Non
 
 def one_of(batch: Batch, i: int) -> Batch:
     return Batch(*(getattr(batch, name)[i : i + 1] for name in Batch.__slots__))
+
+
+@pytest.mark.req("P23")
+def test_a_skill_manager_that_is_told_the_analysis_alone_reads_no_ids_and_no_learnings() -> None:
+    turn = Turn(1, active=1)
+    generic = turn.texts.contents.add(Content("impulse-check-generic", "Do you really need this?"))
+    with_books(turn, content=np.where(turn.books.active, np.uint64(generic), np.uint64(0)))
+    turn.seen = replace(turn.seen, skill=np.zeros(1, np.int32))
+    turn.hear(OUTCOME, OVERRIDDEN)
+    whole, told = learner()
+    analysis = replace(whole, told="analysis")
+    batches = [turn.curated(curator)[1] for curator in (whole, analysis)]
+    first, second = (data["reflection"] for data in asked(told, "skill_manager"))
+    assert second == {"analysis": first["analysis"]}
+    assert first.keys() > second.keys()
+    assert [ADD in batch.op for batch in batches] == [True, False]  # the learning is lost
+    assert all((batch.rating[batch.rating >= 0] == 2).sum() == 1 for batch in batches)  # the verdict is in the analysis
+    with pytest.raises(UsageError, match=r"curator\.told='all', valid are reflection, analysis"):
+        replace(whole, told="all")  # type: ignore[arg-type]
 
 
 @pytest.mark.req("P29")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import skg_bench
-from experiments.guardian.pruning import Verdict, analyse, auc, judged_skills, verdict, world_of, worths
+from experiments.curators.pruning import Verdict, analyse, auc, judged_skills, verdict, world_of, worths
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run

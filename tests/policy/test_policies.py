@@ -28,6 +28,7 @@ from skg_bench.policy.softmax import Softmax
 from skg_bench.policy.thompson import Thompson
 from skg_bench.policy.threshold import Threshold
 from skg_bench.policy.uniform import Uniform
+from skg_bench.policy.uniform_oldest import UniformOldest
 from skg_bench.policy.vcache import VCache
 from tests.policy.played import HEARD_NOTHING, Living, decided, keys, renewing, same_state, served, turned
 from tests.policy.played import candidates as candidates
@@ -249,6 +250,14 @@ def test_the_least_used_skill_is_taken_until_all_were_taken_as_often() -> None:
 def test_uniform_gives_each_skill_and_the_llm_the_same() -> None:
     c = candidates(1)
     assert Uniform().propensities(c, None) == pytest.approx(weighed(c, np.ones((B, 1 + K))), abs=1e-15)
+
+
+def test_the_oldest_skills_are_chosen_from_whatever_else_a_book_has_learned() -> None:
+    c = replace(candidates(1), skill=np.array([[9, 1, 4, 0, -1]] * B, np.int32))
+    assert UniformOldest(4).propensities(c, None).tolist() == [[1 / 3, 0, 1 / 3, 0, 1 / 3, 0]] * B
+    assert UniformOldest(10).propensities(c, None) == pytest.approx(Uniform().propensities(c, None))
+    with pytest.raises(UsageError, match=r"policy\.skills=0 must be at least 1"):
+        UniformOldest(0)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])

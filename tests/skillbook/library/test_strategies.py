@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from experiments.guardian.reader import LEAST, accuracy, analyse, left_out, paraphrased
+from experiments.curators.reader import LEAST, accuracy, analyse, left_out, paraphrased
 from skg_bench.core.content import Content
 from skg_bench.core.package import DATA
 from skg_bench.skillbook.ace import codec

@@ -25,7 +25,7 @@ from skg_bench.runfolder.run import Run, made_here
 from skg_bench.simulator.advice.guardian import Guardian
 
 LEAST = 4  # ratings of a skill that is judged; as remove_after of curator=reflective
-COMMAND = "skg-bench run experiment=guardian; skg-bench experiment guardian/pruning RUN"
+COMMAND = "skg-bench run experiment=guardian; skg-bench experiment curators/pruning RUN"
 HEADINGS = (
     "arm", "operation", "skills", "bad", "operations", "precision", "precision of a coin", "recall", "recall of a coin",
     "verdict", "AUC of ratings", "better afterwards",
@@ -180,17 +180,57 @@ def auc(skills: Sequence[Judged], bad: Sequence[bool]) -> float:
     return float((pairs > 0).mean() + (pairs == 0).mean() / 2)
 
 
-def rows_of(run: Run, arm: str, known: Worths) -> Iterator[tuple[str, ...]]:
-    """Rows of the table about an arm: its removals, and its rewordings."""
-    skills = judged_skills(run, arm)
-    before = known.of([(skill.user, skill.content) for skill in skills if skill.content is not None])
-    bad = [bool(worth < 0) for worth in before]
-    tell = f"{auc(skills, bad):.2f}"
-    yield _row(arm, "REMOVE", verdict(bad, [skill.removed for skill in skills]), tell, "")
-    reworded = [(skill.user, *skill.reworded) for skill in skills if skill.reworded is not None]
-    gain = known.of([(user, new) for user, _, new in reworded]) - known.of([(user, old) for user, old, _ in reworded])
-    after = f"{(gain > 0).mean():.0%} of {len(gain)}, {(gain < 0).mean():.0%} worse" if len(gain) else ""
-    yield _row(arm, "UPDATE", verdict(bad, [skill.reworded is not None for skill in skills]), tell, after)
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Removals and rewordings of an arm, held against the world."""
+
+    removed: Verdict
+    reworded: Verdict
+    auc: float  # of ratings
+    bad_of_removed: tuple[float, float, float]  # share, and its 95 % interval over users
+    better_of_reworded: tuple[
+        float, float, float
+    ]  # share that is worth more afterwards, of those that changed in worth
+    gains: F64  # [n] of rewordings
+
+    @classmethod
+    def of(cls, run: Run, arm: str, known: Worths) -> "Truth":
+        """Counts of an arm."""
+        skills = judged_skills(run, arm)
+        before = known.of([(skill.user, skill.content) for skill in skills if skill.content is not None])
+        bad = [bool(worth < 0) for worth in before]
+        reworded = [(skill.user, *skill.reworded) for skill in skills if skill.reworded is not None]
+        gains = known.of([(u, new) for u, _, new in reworded]) - known.of([(u, old) for u, old, _ in reworded])
+        hits = [(skill.user, hit) for skill, hit in zip(skills, bad, strict=True) if skill.removed]
+        better = [(user, bool(gain > 0)) for (user, _, _), gain in zip(reworded, gains, strict=True) if gain != 0]
+        return cls(
+            verdict(bad, [skill.removed for skill in skills]),
+            verdict(bad, [skill.reworded is not None for skill in skills]), auc(skills, bad), share_over_users(hits),
+            share_over_users(better), gains,
+        )  # fmt: skip
+
+    def rows(self, arm: str) -> Iterator[tuple[str, ...]]:
+        """Rows of the table: removals, and rewordings."""
+        tell, n = f"{self.auc:.2f}", len(self.gains)
+        yield _row(arm, "REMOVE", self.removed, tell, "")
+        after = f"{(self.gains > 0).mean():.0%} of {n}, {(self.gains < 0).mean():.0%} worse" if n else ""
+        yield _row(arm, "UPDATE", self.reworded, tell, after)
+
+
+def share_over_users(marked: Sequence[tuple[int, bool]]) -> tuple[float, float, float]:
+    """Share of entries of (user, mark) that are marked, with its 95 % interval if users are drawn, not entries; NaN
+    with fewer than two users.
+    """
+    users = sorted({user for user, _ in marked})
+    if len(users) < 2:
+        return float("nan"), float("nan"), float("nan")
+    size, hit = (np.zeros(len(users)) for _ in range(2))
+    place = np.array([users.index(user) for user, _ in marked])
+    np.add.at(size, place, 1.0)
+    np.add.at(hit, place, [float(mark) for _, mark in marked])
+    share = hit.sum() / size.sum()
+    error = sqrt(float(((hit - share * size) ** 2).sum()) * len(users) / (len(users) - 1)) / size.sum()
+    return float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0)
 
 
 def _row(arm: str, operation: str, counts: Verdict, tell: str, after: str) -> tuple[str, ...]:
@@ -206,24 +246,24 @@ def analyse(run: OneRun) -> Report:
     """Counts for each arm how many of the skills that it removed or reworded were bad."""
     world, seed = world_of(run)
     known = worths(world, seed, int(run.manifest["users"]), int(run.manifest["weeks"]))
-    rows = [row for arm in run.arms if judged_skills(run, arm) for row in rows_of(run, arm, known)]
+    rows = [row for arm in run.arms if judged_skills(run, arm) for row in Truth.of(run, arm, known).rows(arm)]
     rows = [row for row in rows if row[4] != "0"]
     if not rows:
         raise UsageError(
             f"{run.path} has no arm that removes or rewords a skill with {LEAST} ratings; run it for longer"
         )
-    read = _read(run, known)
+    read = texts_read(run, run.arms, known)
     table = Table("Removed and reworded", HEADINGS, rows)
     return Report([table, read], page("What is removed and reworded", COMMAND, table, read))
 
 
-def _read(run: Run, known: Worths) -> str:
+def texts_read(run: Run, arms: Sequence[str], known: Worths) -> str:
     """Sentence on the texts whose kind had to be read."""
-    texts = {skill.content for arm in run.arms for skill in judged_skills(run, arm)}
+    texts = {skill.content for arm in arms for skill in judged_skills(run, arm)}
     unknown = len(texts - {*known.world.texts})
     return (
         f"{unknown:,} of {len(texts):,} texts stand in no library: their kinds are read, and `skg-bench experiment "
-        "guardian/reader` says how well. Many vague texts are read as sound, which flatters who writes them."
+        "curators/reader` says how well. Many vague texts are read as sound, which flatters who writes them."
     )
 
 

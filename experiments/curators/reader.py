@@ -13,11 +13,11 @@ from skg_bench.app.experiments import Experiment
 from skg_bench.core.content import Content
 from skg_bench.skillbook.library.strategies import Strategies, strategies
 
-COMMAND = "skg-bench experiment guardian/reader --write reports"
+COMMAND = "skg-bench experiment curators/reader --write reports"
 LEAST = 0.93  # share of all texts whose kind is read rightly; below it the figures are not as expected
 SCOPE = """
 Texts of `data/guardian` are read one by one with the table that lacks them; paraphrases, in
-`experiments/guardian/paraphrases.toml`, with the whole table. All were written by the project, and each names what it
+`experiments/curators/paraphrases.toml`, with the whole table. All were written by the project, and each names what it
 does; texts of a language model may be read less well. Vague texts, which name no reason and no next step, count as read
 rightly where their kind is; that they are vague is another question, in the second table.
 """

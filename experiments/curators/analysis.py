@@ -1,0 +1,328 @@
+"""Curators beside their own controls: which differences hold, what they cost, and whether what they remove is bad."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import isfinite
+
+import numpy as np
+
+from experiments.curators import frontier, reader
+from experiments.curators.lineup import (
+    AS_IT_IS,
+    CLOSED,
+    SAME_LOG,
+    TELLING,
+    TELLS,
+    cap_of,
+    parted,
+    real_models,
+    world_of_run,
+)
+from experiments.curators.pruning import HEADINGS, LEAST, Truth, judged_skills, texts_read, world_of, worths
+from experiments.curators.worths import AHEAD, WRONG, Row, Worths, difference_cells
+from skg_bench.analysis.comparison.assay import OPEN, ClaimVerdict, Measured
+from skg_bench.analysis.comparison.findings import Evidence, Finding
+from skg_bench.analysis.counts.measure import PROVEN, Difference
+from skg_bench.analysis.counts.wording import number
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, Runs
+from skg_bench.core.errors import UsageError
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.library.strategies import strategies
+
+TITLE = "Curators beside their own controls"
+PRUNING = ("lifelong", "lifelong_coin")  # arms that learn on to the end
+INTERVALS = ("95 %, other users", "95 %, also other purchases")
+COMMAND = "skg-bench claims --make curators"  # makes the runs, and this report of them
+WORLD = " ".join(f"simulator.{text}" for text in TELLING)
+
+
+def summary_table(rows: Sequence[Row]) -> Table:
+    """Curators by world, cap and regime, with what their controls say in words."""
+    cells = [
+        (
+            row.entry.curator, row.entry.regime, row.cap, row.world, row.model, number(row.utility.mean, "utility"),
+            beyond(row.against["frozen"]), f"{row.usd:.3f}", f"{row.tokens:,.0f}", row.reading,
+        )
+        for row in rows
+    ]  # fmt: skip
+    head = ("curator", "regime", "cap", "world", "model", "utility a purchase", "- frozen",
+            "USD of learning a user, by its prices", "tokens a user", "beside its controls")  # fmt: skip
+    return Table("Curators, once their books stay", head, cells)
+
+
+def beyond(gap: Difference) -> str:
+    """A difference with its interval for other users and purchases."""
+    mean, _, ends, _ = difference_cells(gap)
+    return f"{mean} ({ends})"
+
+
+def controls_table(rows: Sequence[Row], title: str) -> Table:
+    """Each difference with both intervals."""
+    cells = [
+        (row.entry.curator, row.entry.regime, name, *difference_cells(gap))
+        for row in rows
+        for name, gap in row.against.items()
+    ]
+    head = ("curator", "regime", "less", "utility a purchase", *INTERVALS, "verdict")
+    return Table(title, head, cells)
+
+
+def errors_table(runs: Sequence[Worths]) -> Table:
+    """Reflectors by the share of verdicts that is turned round."""
+    cells = [
+        (
+            world_of_run(known.run), cap_of(known.run, arm), WRONG[arm], number(utility.mean, "utility"),
+            *(("-",) * 4 if gap is None else difference_cells(gap)),
+        )
+        for known in runs
+        for arm, (utility, gap) in known.erring.items()
+    ]  # fmt: skip
+    head = ("world", "cap", "verdicts turned round", "utility a purchase", "- none", *INTERVALS, "verdict")
+    return Table("How good must a reflector be?", head, cells)
+
+
+def errors_words(known: Worths) -> list[str]:
+    """Sentence on what verdicts that are turned round cost."""
+    gaps = {WRONG[arm]: gap for arm, (_, gap) in known.erring.items() if gap is not None}
+    if not gaps:
+        return []
+    costs = "; ".join(
+        f"{share}: {number(gap.estimate.mean, 'utility', signed=True)} ({gap.verdict})" for share, gap in gaps.items()
+    )
+    place = f"world {world_of_run(known.run)}, cap {cap_of(known.run, next(iter(known.erring)))}"
+    words = f"Verdicts of the scripted reflector turned round, {place}: {costs}."
+    if not any(gap.verdict in PROVEN for gap in gaps.values()):
+        words += " Ratings decide too little here to say how good a model must be."
+    return [words]
+
+
+def size_words(runs: Sequence[Worths]) -> str:
+    """Sentence on differences that such runs find."""
+    sizes = [gap.mde_new for known in runs for row in known.rows for gap in row.against.values()]
+    if not np.isfinite(sizes).any():
+        return ""
+    return f"Half of the rows would find a true difference of {np.nanmedian(sizes):.3f} in 80 of 100 such runs."
+
+
+def users_words(runs: Sequence[Run]) -> str:
+    """Sentence on runs that have users of their own; empty: all have the same ones."""
+    known = {(run.manifest["seed"], run.manifest.get("salt"), run.manifest["users"]) for run in runs}
+    return "Each run has users of its own: compare arms within a run. " if len(known) > 1 else ""
+
+
+def analysis_words(known: Worths) -> list[str]:
+    """Sentence on a skill manager that is told the analysis alone, as in the article's code."""
+    if known.told is None:
+        return []
+    words = (
+        "A skill manager that is told the analysis alone, as in the article's code, less one that is told the whole "
+        f"reflection (`reflecting`, scripted): {beyond(known.told)}, {known.told.verdict}. It rates skills "
+        "and adds none, as it is told of no learning."
+    )
+    return [words]
+
+
+def same_log(run: Run, since: int) -> tuple[list[str], bool]:
+    """Sentence on whether curators read the same turns, and whether they all did."""
+    arms = [arm for arm in run.arms if "skills" in run.manifest["compositions"][arm]["policy"]]
+    if len(arms) < 2:
+        return [], True
+    apart = {arm: n for arm, n in parted(run, arms, since).items() if n}
+    if apart:
+        differing = ", ".join(f"{arm} at {n:,} turns" for arm, n in apart.items())
+        words = f"NOT the same log: arms served other skills than {arms[0]}, or changed seeds: {differing}."
+        return [words], False
+    words = (
+        f"Same log: {len(arms)} arms served the same on each of a user's first {since} purchases. Only seed skills are "
+        "shown there, so that only seed skills get TAGs."
+    )
+    return [words], True
+
+
+# ------------------------------------------------------------------------------------------------------ removals
+
+
+def truths(runs: Sequence[Run]) -> tuple[Table, list[str], dict[str, Truth]]:
+    """Table of what is removed and reworded, sentences on the reader, and the truth of `lifelong` by world."""
+    cells, words, by_world = [], list[str](), dict[str, Truth]()
+    for run in runs:
+        arms, name = [arm for arm in PRUNING if arm in run.arms], world_of_run(run)
+        if not any(judged_skills(run, arm) for arm in arms) or name in by_world:
+            continue
+        world, seed = world_of(run)
+        known = worths(world, seed, int(run.manifest["users"]), int(run.manifest["weeks"]))
+        for arm in arms:
+            truth = Truth.of(run, arm, known)
+            cells += [(name, *row) for row in truth.rows(arm) if row[4] != "0"]
+            if arm == PRUNING[0]:
+                by_world[name] = truth
+        words.append(f"World {name}: {texts_read(run, arms, known)}")
+    title = f"Removed and reworded, of skills with {LEAST} ratings or more"
+    return Table(title, ("world", *HEADINGS), cells), words, by_world
+
+
+@cache
+def confusion() -> Table:
+    """How well the reader tells sound texts from vague ones: each text of the library, read by the others."""
+    table = strategies()
+    return reader.by_soundness([*reader.left_out(table), *reader.paraphrased(table)])
+
+
+def holding(truth: Truth) -> tuple[bool, bool]:
+    """Are most of the removed bad, more than a coin would hit; and is most of what is reworded better afterwards?"""
+    removes = truth.removed.word == "better than a coin" and truth.bad_of_removed[1] > 0.5
+    return removes, truth.better_of_reworded[1] > 0.5
+
+
+def pruning_findings(by_world: Mapping[str, Truth], evidence: Evidence) -> list[Finding]:
+    """U14 in the world as it is and, where that fails, in the others."""
+    base = by_world.get(AS_IT_IS)
+    if base is None:
+        return []
+    others = {name: truth for name, truth in by_world.items() if name != AS_IT_IS}
+    results = []
+    for nth, (claimed, what) in enumerate(
+        (("REMOVE prunes what is consistently harmful", "removed"), ("UPDATE refines", "reworded"))
+    ):
+        counts, share = (base.removed, base.bad_of_removed) if nth == 0 else (base.reworded, base.better_of_reworded)
+        elsewhere = [name for name, truth in others.items() if holding(truth)[nth]]
+        fallback: ClaimVerdict = "attainable" if elsewhere else "not reproduced" if isfinite(share[0]) else OPEN
+        verdict: ClaimVerdict = "reproduced" if holding(base)[nth] else fallback
+        low, high = counts.coin
+        words = (
+            f"Of {counts.done:,} skills that a simulated reflector {what}, {counts.precision:.1%} were worth less "
+            f"than the generic question, of all {counts.judged:,} with {LEAST} ratings {counts.base:.1%}; of as many "
+            f"drawn by a coin {low:.1%} to {high:.1%}. "
+        )
+        words = words if counts.done else f"No skill with {LEAST} ratings was {what}. "
+        if nth and isfinite(share[0]):
+            words += f"Of those that changed in worth, {share[0]:.1%} were better afterwards. "
+        words += "".join(f"In the world {name}: {_elsewhere(truth, nth)}. " for name, truth in others.items())
+        value, least, most = (100 * part for part in share)
+        unit = "% of the removed are bad" if nth == 0 else "% of those that changed became better"
+        percent = Measured(value, least, most, unit) if isfinite(value) else "too few users to tell"
+        where = f"in the world {elsewhere[0]}" if verdict == "attainable" else ""
+        results.append(Finding("U14", claimed, percent, verdict, words.strip(), evidence, where=where))
+    return results
+
+
+def _elsewhere(truth: Truth, nth: int) -> str:
+    if nth:
+        return f"{truth.better_of_reworded[0]:.1%} better afterwards"
+    return f"{truth.removed.precision:.1%} of the removed are bad, where {truth.removed.base:.1%} of all are"
+
+
+def reflection_finding(rows: Sequence[Row], real: Mapping[str, str], evidence: Evidence) -> Finding:
+    """P49 by a real or recorded model beside its own sham; without one, what is not claimed. `real`: such models, by
+    arm of the runs.
+    """
+    claimed = "growth comes from the reflection of a real model"
+    held = [row for row in rows if row.entry.learns in real and "sham" in row.against]
+    if not held:
+        words = (
+            f"{' and '.join(real)} asked a model, and no such arm has controls beside it (ARM_empty, ARM_sham), so "
+            "that nothing is claimed of it."
+            if real
+            else "No key was there: all models of these runs are scripts or simulations, and 0 USD were spent. Nothing "
+            "here says how well a real model reflects. experiments/curators/README.md has the command for one."
+        )
+        measured = "a real model without controls" if real else "no real model was asked"
+        return Finding("P49", claimed, measured, "not testable here", words, evidence)
+    gap = held[0].against["sham"]
+    verdict: ClaimVerdict = "reproduced" if gap.verdict in AHEAD else "not reproduced"
+    words = f"{held[0].entry.curator} ({held[0].model}): {held[0].reading}."
+    return Finding("P49", claimed, Measured.of(gap.estimate, "utility a purchase"), verdict, words, evidence)
+
+
+# --------------------------------------------------------------------------------------------------------- report
+
+
+def figure(rows: Sequence[Row]) -> str:
+    """The frontier of what books are worth against what learning cost, in the world as it is."""
+    panels = {regime: [_point(row) for row in rows if row.entry.regime == regime] for regime in (CLOSED, SAME_LOG)}
+    how = (
+        "Utility a purchase beyond the book that all began with, once books stay; bars: 95 % interval.",
+        "Dashed: no curator gains more for less. Prices are the configured ones; models are scripted or simulated.",
+    )
+    return frontier.drawn(
+        "What is a curator's book worth, and what did learning cost?", how,
+        {f"Regime: {name}": points for name, points in panels.items() if points},
+    )  # fmt: skip
+
+
+def _point(row: Row) -> frontier.Point:
+    estimate = row.against["frozen"].estimate
+    low, high = estimate.interval(new=True)
+    return frontier.Point(row.entry.curator, row.cap != "none", row.usd, estimate.mean, low, high)
+
+
+def words_of(rows: Sequence[Row]) -> list[str]:
+    """Sentences on which differences hold, one for each run and regime."""
+    lines = []
+    for place in dict.fromkeys((row.world, row.cap, row.entry.regime) for row in rows):
+        here = [row for row in rows if (row.world, row.cap, row.entry.regime) == place]
+        helps = [row.entry.curator for row in here if row.helps]
+        praised = [row.entry.curator for row in here if not row.helps and row.against["frozen"].verdict in AHEAD]
+        world, cap, regime = place
+        ahead = f"{' and '.join(helps)} {'is' if len(helps) == 1 else 'are'}" if helps else "no curator is"
+        line = f"{regime}, world {world}, cap {cap}: {ahead} ahead of all controls."
+        if praised:
+            line += f" Ahead of the frozen book, and not of all controls: {', '.join(praised)}."
+        lines.append(line[0].upper() + line[1:])
+    return lines
+
+
+def analyse(runs: Runs) -> Report:
+    """Analyses runs of `curators`, which may differ in their cap on tokens and in the world; as expected if all
+    curators read the very same turns where the regime says so.
+    """
+    known = [Worths.of(run) for run in runs]
+    labels = [(each.rows[0].cap, each.rows[0].world) for each in known]
+    if twice := [label for i, label in enumerate(labels) if label in labels[:i]]:
+        raise UsageError(
+            f"two runs have the cap {twice[0][0]} and the world {twice[0][1]!r}; give one run for each cap and world"
+        )
+    rows = [row for each in known for row in each.rows]
+    logs = [same_log(run, each.since) for run, each in zip(runs, known, strict=True)]
+    removals, read, by_world = truths(runs)
+    controls = [
+        controls_table(each.rows, f"Beside controls: cap {cap}, world {world}")
+        for each, (cap, world) in zip(known, labels, strict=True)
+    ]
+    curve = errors_table(known)
+    evidence = Evidence.of(runs, COMMAND)
+    growth = reflection_finding(rows, {arm: name for run in runs for arm, name in real_models(run).items()}, evidence)
+    sentences = [
+        *words_of(rows),
+        *dict.fromkeys(line for lines, _ in logs for line in lines),
+        *(w for each in known for w in errors_words(each)),
+        *analysis_words(known[0]),
+        f"P49: {growth.words}",
+    ]
+    parts: list[Table | str] = [summary_table(rows), *controls, curve, removals, *read, confusion(), *sentences]
+    m = runs[0].manifest
+    how = (
+        f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}. Curators learn at a user's first {known[0].since} "
+        "purchases. All utilities are of purchases after that: books stay, and nothing is paid for learning. Verdicts "
+        "are corrected for all differences of a run (Holm). Models are scripted or simulated, as the table says: they "
+        "show that methods and controls work, and not how good a real model is. The scripts of all methods note the "
+        "same things. Ahead of `empty`: it helps to say what was learned; of `sham`: it matters what the texts say, "
+        "which here the scripts decide; of `coin`: ratings matter. Only `reflecting` and `reflective` rate skills, so "
+        "only they have a coin. In the closed loop users remember what was said to them, on the same log they do not, "
+        f"so that the regimes also differ in wear. {size_words(known)} {users_words(runs)}*{TELLS}*: {WORLD}."
+    )
+    image = "![Worth of books against the cost of learning](curators.svg)"
+    drawn = [row for row in rows if row.world == rows[0].world]
+    text = page(
+        TITLE, COMMAND, how, image, "## In words\n\n" + "\n".join(f"* {line}" for line in sentences),
+        summary_table(rows),
+        *controls, curve, removals, *read, confusion(),
+    )  # fmt: skip
+    return Report(
+        parts, text, holds=all(same for _, same in logs), figures={"curators.svg": figure(drawn)},
+        findings=lambda: [*pruning_findings(by_world, evidence), growth],
+    )  # fmt: skip
+
+
+EXPERIMENT = Experiment(analyse)

@@ -1,0 +1,60 @@
+"""A model whose reflector errs: a stated share of its verdicts on skills is turned round."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skg_bench.asking.asking import Completion, Prices, Prompt, TextModel, check_writes
+from skg_bench.core.draws import Purpose, fold, uniform
+from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
+
+_ROLE = "reflector"  # whose answers name the skills that helped and those that harmed
+_HELPFUL, _HARMFUL = "helpful_skill_ids", "harmful_skill_ids"
+
+
+@dataclass(frozen=True)
+class Erring:
+    """`llm`, of whose reflections a share `wrong` says that skills helped where they harmed, and the reverse.
+
+    What else they say stays, as do the answers to other prompts. With a share of 0.5, verdicts are a coin's.
+    """
+
+    llm: TextModel
+    wrong: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
+
+    def __post_init__(self) -> None:
+        check_writes(self.llm, "curator.llm.llm")
+        if not 0 <= self.wrong <= 1:
+            raise UsageError(f"curator.llm.wrong={self.wrong} must lie in [0, 1]")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Settings of the model inside, and how often it errs."""
+        return {**self.llm.settings, "model": f"{self.llm.settings['model']}, {self.wrong:g} of verdicts turned round"}
+
+    @property
+    def prices(self) -> Prices | None:
+        """Prices of the model inside."""
+        return self.llm.prices
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Answers in order.
+
+        Raises UsageError as the model inside does.
+        """
+        answers = self.llm.complete(prompts)
+        return [self._erred(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
+
+    def _erred(self, prompt: Prompt, answer: Completion) -> Completion:
+        if prompt.role != _ROLE or answer.end != "ok":
+            return answer
+        key = np.array([prompt.draw], np.uint64)
+        if uniform(fold(key, int(Purpose.ERRS)))[0] >= self.wrong:
+            return answer
+        value = {**answer.value, _HELPFUL: answer.value[_HARMFUL], _HARMFUL: answer.value[_HELPFUL]}
+        return replace(answer, value=value, text=json.dumps(value, ensure_ascii=False))
