@@ -28,6 +28,10 @@ EXAMPLES = {
         "skg-bench estimate log.parquet --policy a=p_a --policy b=p_b --against a",
         "skg-bench estimate RUN --reward answer_correct --target 'a=[policy=never]'",
     ),
+    "plan": (
+        f"skg-bench plan {RUN} --arm skg --reference never",
+        f"skg-bench plan {RUN} --arm strict --effect 0.005",
+    ),
     "gate": (
         "skg-bench gate --baseline baseline.json runs/gate",
         "skg-bench gate --baseline baseline.json --update runs/gate",

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from experiments.ask_a_log import plans
 from experiments.ask_a_log.analysis import (
     ASKED,
     LOGGED,
@@ -47,3 +48,27 @@ def test_its_page_has_a_row_for_each_world_and_interval() -> None:
     report = analyse(logs=20, seed=1)
     assert report.page.count("| by user |") == len(WORLDS)
     assert report.page.startswith("# Asking a log")
+
+
+def test_populations_of_plans_have_mean_0_and_deviation_1() -> None:
+    for i, draw in enumerate(plans.POPULATIONS.values()):
+        values = draw(generator(1, i), (400_000,))
+        assert abs(values.mean()) < 0.01
+        assert values.std() == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("population", plans.POPULATIONS)
+def test_studies_that_are_planned_find_a_given_effect_in_four_of_five_cases(population: str) -> None:
+    given, own = plans.plans(population, 60, 1000, 2)
+    assert given.due
+    assert own.due
+    assert plans.LEAST <= given.power.mean() <= plans.MOST
+    assert own.power.std() > given.power.std()  # the luck of the pilot's own difference
+    assert not replace(given, power=np.full(60, 0.7)).due
+    assert not replace(given, true=given.true * 3).due
+    assert replace(own, power=np.full(60, 0.7)).due
+
+
+def test_the_page_of_plans_has_a_row_for_each_population_and_effect() -> None:
+    report = plans.analyse(studies=3, samples=100, seed=1)
+    assert report.page.count("| pilot's |") == len(plans.POPULATIONS)
