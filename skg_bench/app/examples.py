@@ -127,6 +127,7 @@ EXAMPLES = {
         f"skg-bench data label {RUN} --read label.csv --price 0.50",
         f"skg-bench data label {RUN} --next 20 --price 0.50 --out m.csv",
         f"skg-bench data label {RUN} --judge my.py:judge",
+        "skg-bench data label log.csv --n 500 --first hit --out judged.csv",
     ),
     "data list": ("skg-bench data list",),
     "data get": (

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.ask_a_log import plans
+from experiments.ask_a_log import audits, plans
 from experiments.ask_a_log.analysis import (
     ASKED,
     LOGGED,
@@ -72,3 +72,23 @@ def test_studies_that_are_planned_find_a_given_effect_in_four_of_five_cases(popu
 def test_the_page_of_plans_has_a_row_for_each_population_and_effect() -> None:
     report = plans.analyse(studies=3, samples=100, seed=1)
     assert report.page.count("| pilot's |") == len(plans.POPULATIONS)
+
+
+def test_judged_turns_hold_the_truth_where_ratings_miss_it() -> None:
+    lines = {(line.rewards, line.measured): line for line in audits.audit_lines(200, 4)}
+    for measured in ("value", "difference"):
+        judged = lines["500 judged turns", measured]
+        assert judged.due
+        assert judged.withheld == 0
+        assert judged.wrong == 0.0
+        assert lines["ratings, as if by chance", measured].held < 0.1
+        assert not replace(judged, held=0.88).due
+        assert not replace(judged, logs=2000, held=1.0).due
+    assert lines["ratings, bounds by odds", "value"].held >= 0.95
+    assert not replace(lines["ratings, bounds by odds", "value"], held=0.8).due
+
+
+def test_logs_that_are_audited_are_worth_what_their_world_says() -> None:
+    """With every turn judged, nothing is left to the audit."""
+    values = np.array([audits.ask(i, 5, judged=2500).judged.values[1].value for i in range(60)])
+    assert abs(values.mean() - audits.TRUTH) < 4 * values.std() / np.sqrt(len(values))
