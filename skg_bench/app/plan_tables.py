@@ -80,7 +80,8 @@ def _notes(plan: ContrastPlan, noun: str) -> Iterator[str]:
     if plan.effect is None:
         yield "* the pilot's own difference is an estimate; with --effect, the least that matters, plans are surer"
     if any(isinf(each.high) for each in planned):
-        yield f"* {_NO_END}: for all that the pilot tells, the difference may be 0; give --effect, or take a larger one"
+        size = f"a billion users may not show {plan.effect:g}" if plan.effect else "the difference may be 0"
+        yield f"* {_NO_END}: for all that the pilot tells, {size}; give a larger --effect, or take a larger pilot"
     if any(each.users < LEAST_PLANNED for each in planned):
         yield f"* below {LEAST_PLANNED} users a test of skewed differences finds more or less: take {LEAST_PLANNED}"
     yield f"* no log is planned: {plan.without}" if plan.without else _LOGS

@@ -165,7 +165,8 @@ def _apart(first: pa.Table, second: pa.Table) -> Bool:
     how = [np.array(table["serving"].cast(pa.string()).to_pylist()) for table in (first, second)]
     source, skill = ([table[name].to_numpy() for table in (first, second)] for name in _ANSWER[1:])
     prompts = (how[0] == "prompted") & (skill[0] != skill[1])
-    apart: Bool = (how[0] != how[1]) | (source[0] != source[1]) | prompts
+    right = [table[RIGHT_ANSWER].to_numpy() for table in (first, second)]  # all that results made elsewhere tell
+    apart: Bool = (how[0] != how[1]) | (source[0] != source[1]) | prompts | (right[0] != right[1])
     return apart
 
 

@@ -1,6 +1,7 @@
 """`skg-bench plan`: designs of a pilot held against one another, what it prints, and bad input that it refuses."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -83,6 +84,20 @@ def test_without_an_effect_the_luck_of_the_pilot_is_in_the_interval(run: Run) ->
     assert re.search(r"as large as the pilot's, [+-]0\.\d+, in 80 % of cases", text)
     assert "the pilot's own difference is an estimate" in text
     assert "no end: for all that the pilot tells, the difference may be 0" in text
+
+
+def test_results_that_were_made_elsewhere_are_a_pilot_too(elsewhere: Path) -> None:
+    """All that these tell of an answer is whether it was right."""
+    rows = [f"u{u},{e},{arm},{int((u * 7 + e * 3 + more) % 5 > 1)}" for u in range(12) for e in range(9)
+            for arm, more in (("old", 0), ("new", u % 3))]  # fmt: skip
+    Path("results.csv").write_text("\n".join(["user,event,arm,right", *rows]) + "\n")
+    assert call("data", "import", "results.csv", "--out", "made", "--reference", "old")[0] == 0
+    code, shown, error = call("plan", "made", "--arm", "new", "--effect", "0.1")
+    assert code == 0, error
+    assert "A/B in two groups" in shown
+    assert "no log is planned: an arm has no policy" in " ".join(shown.split())
+    text = " ".join(call("plan", "made", "--arm", "new", "--effect", "1e-12")[1].split())
+    assert "a billion users may not show 1e-12" in text
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def _makers(kind: str, classes: int) -> list[Maker]:
 
     def logistic(x: F64, y: I64, _rates: F64, *, penalty: float) -> Classifier:
         mean, spread = x.mean(axis=0), np.maximum(x.std(axis=0), _LEAST_SPREAD)
-        with threadpool_limits(1):  # on two cores, threads that wait for one another took eight times the CPU
+        with threadpool_limits(1):  # threads that wait for one another took most of the CPU
             model = LogisticRegression(C=1.0 / penalty, max_iter=1000).fit((x - mean) / spread, y)
         weights, intercept = np.zeros((x.shape[1], classes)), np.full(classes, -np.inf)
         two = len(model.classes_) == 2

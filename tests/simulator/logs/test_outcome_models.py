@@ -11,7 +11,7 @@ from skg_bench.simulator.logs.outcome_models import FIT_ROWS, cross_fitted
 
 
 def test_a_fit_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that wait for one another took eight times the processor time of a fit."""
+    """Threads that wait for one another took most of the processor time of a fit."""
     threads, fit = set[int](), LogisticRegression.fit
 
     def watched(model: Any, *given: Any) -> Any:
