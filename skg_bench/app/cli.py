@@ -11,6 +11,7 @@ from skg_bench.app.data_arguments import data
 from skg_bench.app.estimate_arguments import estimate_command
 from skg_bench.app.forget_arguments import forget_command
 from skg_bench.app.plain_errors import plain_errors
+from skg_bench.app.plan_arguments import plan_command
 from skg_bench.app.probe_arguments import probe_command
 from skg_bench.app.skill_arguments import skills_command
 from skg_bench.app.skillbook.cli import skillbook
@@ -81,6 +82,8 @@ def run(
 
 
 app.command("estimate", epilog=examples.epilog("estimate"))(estimate_command)
+
+app.command("plan", epilog=examples.epilog("plan"))(plan_command)
 
 app.command("probe", epilog=examples.epilog("probe"))(probe_command)
 

@@ -78,6 +78,14 @@ def _run_blocks(
     yield TableBlock(run.path, np.arange(1, len(table) + 1), cells)
 
 
+def arm_choices(run: Run, arm: str) -> "LoggedChoices":
+    """Shortlists of all turns of an arm, and what it did with them.
+
+    Raises UsageError where the arm logs no shortlists.
+    """
+    return _logged_choices(run, arm, run.turns(arm, _READ))
+
+
 # ---------------------------------------------------------------------------------------------------------- targets
 
 

@@ -3,9 +3,20 @@
 from dataclasses import dataclass
 from typing import Literal
 
+MOST_ODDS = 6.0
+"""Largest ratio of the odds of being rated, of good outcomes and of bad ones, that bounds allow for."""
 LOG = "log"
 """Name of the policy that made the log."""
 EstimateVerdict = Literal["higher", "lower", "inconclusive", "reference", "withheld", "biased"]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedValue:
+    """Value of a policy from the rewards that are known, where nothing says by what chance they are."""
+
+    value: float  # if missing ones are as good as known ones
+    low: float  # if the odds of being known are MOST_ODDS times as large for good rewards as for bad ones
+    high: float  # if they are so much larger for bad ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +30,7 @@ class PolicyWeights:
     largest: float
     share: float  # of all weight, of the row with the largest
     bounds: tuple[float, float] | None  # of the value; None: no reward is missing without a known chance
+    rated: RatedValue | None  # None: as bounds
     withheld: str  # reason, and what to log instead; "": none
 
 

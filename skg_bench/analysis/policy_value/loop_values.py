@@ -27,11 +27,12 @@ from skg_bench.core.grid import F64, I32
 
 REPLAY_SUMS = (
     "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "variance", "llm_variance",
-    "llm_scale", "known", "modelled", "unsupported", "invented",
+    "llm_scale", "pair", "pair_square", "known", "modelled", "unsupported", "invented",
 )  # fmt: skip
 """Sums of a replay. `turns`; `value`: expected rewards. Over unknown answers: `chance`: expected rewards for being
-right, `scale`: these rewards if all are right, `variance` of these rewards; and the same over unsupported answers, and
-over the LLM's. Then turns whose answers are known, modelled and unsupported, and turns with an invented offer.
+right, `scale`: these rewards if all are right, `variance` of these rewards; the same over unsupported answers, and over
+the LLM's; `pair`: the logged reward and the target's together, `pair_square`: the expected square of that. Then turns
+whose answers are known, modelled and unsupported, and turns with an invented offer.
 """
 _MILDER, _HARSHER = -2, -1  # places of the replays with other ratings, after the imputations
 MOST_UNKNOWN = 0.10  # share of turns
