@@ -5,6 +5,8 @@ from typing import Literal
 
 LOG = "log"
 """Name of the policy that made the log."""
+STREAM_LEVEL = 0.01
+"""Share of logs of users who do not react that are taken for logs of users who do."""
 EstimateVerdict = Literal["higher", "lower", "inconclusive", "reference", "withheld", "biased"]
 
 
@@ -66,6 +68,21 @@ class ModelCalibration:
     worst: tuple[float, float, float]  # z of the worst fifth of predictions, its predicted and observed mean
 
 
+@dataclass(frozen=True, slots=True)
+class StreamCheck:
+    """Test whether users say something else after stored answers than after answers of the LLM."""
+
+    decisions: int  # that chance took between the two
+    p: float  # of the feature that differs most, corrected for their number; NaN: too few decisions
+    feature: str  # the one that differs most
+    z: float  # above 0: larger after stored answers
+
+    @property
+    def reactive(self) -> bool:
+        """Do users react to answers?"""
+        return self.p < STREAM_LEVEL
+
+
 @dataclass(frozen=True)
 class PolicyEstimates:
     """Estimates from a log: a row for each policy and estimator, and the weights of each policy."""
@@ -78,3 +95,4 @@ class PolicyEstimates:
     weights: tuple[PolicyWeights, ...]
     replays: tuple[ReplayedPolicy, ...] = ()  # for the estimands loop and snapshot, in place of weights
     calibrations: tuple[ModelCalibration, ...] = ()  # of the models that these needed
+    stream: StreamCheck | None = None  # do users react to answers? None: the log's policy decides by more than scores

@@ -21,6 +21,7 @@ from skg_bench.analysis.policy_value.estimates import (
     PolicyEstimates,
     PolicyValue,
     ReplayedPolicy,
+    StreamCheck,
 )
 from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.grid import F64, I32
@@ -130,10 +131,14 @@ def loop_values(
     *,
     estimand: str,
     reference: str,
+    stream: StreamCheck | None = None,
 ) -> PolicyEstimates:
-    """Values of targets, and their differences to the reference, paired by user."""
+    """Values of targets, and their differences to the reference, paired by user. `stream`: all are withheld where users
+    react to answers.
+    """
     means = {LOG: _of_log(logged, targets), **{name: _of_target(sums) for name, sums in targets.items()}}
-    withheld = {LOG: ""} | {name: _reason(sums, logged, calibrations) for name, sums in targets.items()}
+    reactive = "" if stream is None else _reacting(stream)
+    withheld = {LOG: ""} | {name: reactive or _reason(sums, logged, calibrations) for name, sums in targets.items()}
     values, replays = [], []
     for name, mean in means.items():
         gap = mean.minus(means[reference])
@@ -162,8 +167,9 @@ def loop_values(
             )  # fmt: skip
     rows = round(float(logged.turns.sum()))
     return PolicyEstimates(
-        reference, rows, len(logged.turns), logged.missing, tuple(values), (), tuple(replays), tuple(calibrations)
-    )
+        reference, rows, len(logged.turns), logged.missing, tuple(values), (), tuple(replays), tuple(calibrations),
+        stream,
+    )  # fmt: skip
 
 
 def _of_log(logged: LoggedRewards, targets: Mapping[str, ReplayedSums]) -> _Mean:
@@ -234,6 +240,18 @@ def _too_sensitive(gap: _Mean) -> str:
         f"its difference lies between {low:+.4f} and {high:+.4f}, by ratings and answers that are not logged; "
         f"a width of {MOST_SENSITIVITY:g} is allowed. Log an arm that takes its decisions by chance, such as "
         "policy=interleave, or log the laxer of the two"
+    )
+
+
+def _reacting(stream: StreamCheck) -> str:
+    """Reason to withhold all verdicts; empty: none."""
+    if not stream.reactive:
+        return ""
+    size = "larger" if stream.z > 0 else "smaller"
+    return (
+        f"users react to answers: in {stream.decisions:,} turns chance decided between a stored answer and the LLM, "
+        f"and the {stream.feature} is {size} after stored answers (p {stream.p:.2g}). "
+        "Messages of the log are then not those that the target would get. Run the target, or take --estimand step"
     )
 
 
