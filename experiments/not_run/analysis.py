@@ -28,11 +28,14 @@ BY_TARGET = "By target"
 WITHHELD = "Withheld"
 WORDS = """
 {} worlds of seed {}, each with a log of {} users and {} weeks. All values are differences to the log's own arm in
-utility a turn. *These users*: the target run on the users of the log. *Other users*: run on {} more; where that truth
-is uncertain, its error is added to the interval's. Shares have exact binomial intervals, as if targets of one world
-were independent. IPS is that of the target's policy in the states of the log (`step`). *Bounds*: all answers that the
-log does not know are wrong, or all are right; for other users with half of their interval. Rows of all targets:
-[{}]({}).
+utility a turn. *Given*: targets that are not withheld; of these are all shares but that of *bounds*. *These users*:
+intervals for the users of the log that hold what the target came to when it was run on them. *Other users*: intervals
+for other users that hold what it came to on {} more; where that truth is uncertain, its error is added to the
+interval's. *Wrong signs*: of verdicts, against either truth. *Error by that of IPS*: ratio of the median errors for
+these users, of targets that change the policy alone; IPS values them in the states of the log (`step`). *Bounds*: all
+answers that the log does not know are wrong, or all are right, for other users with half of their interval; of all
+targets. Intervals of shares are exact binomial ones, as if targets of one world were independent. Rows of all
+targets: [{}]({}).
 """
 WITHHELD_WORDS = "Verdicts that were not given, what the replay came to all the same, and why."
 
@@ -42,7 +45,7 @@ class Due:
     """A figure of the report, and whether it is as due."""
 
     measured: str
-    shown: str
+    cells: tuple[str, str, str]  # figure, of how many, its interval
     due: str
     holds: bool
 
@@ -50,22 +53,19 @@ class Due:
 def dues(rows: Sequence[AskedTarget]) -> list[Due]:
     """Figures over all targets."""
     given = [row for row in rows if not row.withheld]
+    decided = [row for row in given if row.verdict in ("higher", "lower")]
     these, others = (sum(map(held, given)) for held in (_these, _others))
-    least, (low, high) = f"at least {100 * LEAST_GIVEN:.0f} %", COVERAGE
-    wrong = [row for row in given if _wrong_sign(row)]
-    verdicts = sum(row.verdict in ("higher", "lower") for row in given)
-    ratio = error_by_ips(given)
-    bounded = sum(row.bounded for row in rows)
+    wrong, bounded = sum(map(_wrong_sign, decided)), sum(row.bounded for row in rows)
+    (low, high), n, ratio = COVERAGE, len(given), error_by_ips(given)
+    most = high * n + _slack(high, n)
     return [
-        Due("targets that are given", _share(len(given), len(rows)), least, len(given) >= LEAST_GIVEN * len(rows)),
-        Due("these users: interval holds the truth", _share(these, len(given)), f"{100 * low:.0f} % or more",
-            these >= _least(low, len(given))),
-        Due("other users: interval holds the truth", _share(others, len(given)),
-            f"{100 * low:.0f} to {100 * high:.0f} %",
-            _least(low, len(given)) <= others <= high * len(given) + _slack(high, len(given))),
-        Due("verdicts of the wrong sign", f"{len(wrong)} of {verdicts}", "none", not wrong),
-        Due("median error by that of IPS", f"{ratio:.2f}", f"at most {ERROR:g}", ratio <= ERROR),
-        Due("bounds and sampling hold the truth", _share(bounded, len(rows)), f"{100 * BOUNDED:.0f} % or more",
+        Due("given", _share(n, len(rows)), f"{100 * LEAST_GIVEN:.0f} % or more", n >= LEAST_GIVEN * len(rows)),
+        Due("these users", _share(these, n), f"{100 * low:.0f} % or more", these >= _least(low, n)),
+        Due("other users", _share(others, n), f"{100 * low:.0f} to {100 * high:.0f} %",
+            _least(low, n) <= others <= most),
+        Due("wrong signs", _share(wrong, len(decided)), "none", not wrong),
+        Due("error by that of IPS", (f"{ratio:.2f}", "", ""), f"{ERROR:g} or less", ratio <= ERROR),
+        Due("bounds", _share(bounded, len(rows)), f"{100 * BOUNDED:.0f} % or more",
             bounded >= _least(BOUNDED, len(rows))),
     ]  # fmt: skip
 
@@ -100,17 +100,18 @@ def _least(share: float, n: int) -> float:
     return share * n - _slack(share, n)
 
 
-def _share(count: int, n: int) -> str:
+def _share(count: int, n: int) -> tuple[str, str, str]:
+    """A share, of how many, and its exact interval."""
     if not n:
-        return "0 of 0"
+        return "-", "0", "-"
     low, high = exact_share(count, n)
-    return f"{100 * count / n:.1f} % ({count} of {n}; {100 * low:.1f} to {100 * high:.1f})"
+    return f"{100 * count / n:.1f} %", f"{n}", f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
 def summary(rows: Sequence[AskedTarget]) -> Table:
     """Table of all that is due."""
-    cells = [(due.measured, due.shown, due.due, "yes" if due.holds else "NO") for due in dues(rows)]
-    return Table("All targets", ("measured", "found", "due", "as due"), cells)
+    cells = [(due.measured, *due.cells, due.due, "yes" if due.holds else "NO") for due in dues(rows)]
+    return Table("All targets", ("measured", "found", "of", "95 % interval", "due", "as due"), cells)
 
 
 def by_target(rows: Sequence[AskedTarget]) -> Table:

@@ -31,6 +31,7 @@ from skg_bench.engine.cohort import Rollout, cohort_of
 from skg_bench.engine.execute import replay_job
 from skg_bench.runfolder.run import Run
 
+ROUNDED = 1e-6  # values are kept to half of that
 Z = 1.96  # of the error of the truth for other users
 
 
@@ -62,7 +63,7 @@ class AskedTarget:
     others_high: float
     bounds_low: float  # if all unknown answers are wrong
     bounds_high: float
-    ips: float  # of the log's decisions; NaN: the target changes more than the policy
+    ips: float  # in the states of the log; NaN: the target is not one of scores alone
     snips: float
     verdict: str
     withheld: str
@@ -75,20 +76,20 @@ class AskedTarget:
     @property
     def holds_these(self) -> bool:
         """Does the interval for these users hold the truth?"""
-        return self.these_low <= self.truth_these <= self.these_high
+        return self.these_low - ROUNDED <= self.truth_these <= self.these_high + ROUNDED
 
     @property
     def holds_others(self) -> bool:
         """Does the interval for other users hold the truth, as far as that is known?"""
         middle, half = (self.others_low + self.others_high) / 2, (self.others_high - self.others_low) / 2
-        return abs(middle - self.truth_others) <= sqrt(half**2 + (Z * self.error_others) ** 2)
+        return abs(middle - self.truth_others) <= sqrt(half**2 + (Z * self.error_others) ** 2) + ROUNDED
 
     @property
     def bounded(self) -> bool:
         """Do bounds hold the truth for these users and, with the sampling error, that for other users?"""
         half = sqrt((np.nan_to_num(self.others_high - self.others_low) / 2) ** 2 + (Z * self.error_others) ** 2)
         others = self.withheld or self.bounds_low - half <= self.truth_others <= self.bounds_high + half
-        return bool(others) and self.bounds_low - 1e-9 <= self.truth_these <= self.bounds_high + 1e-9
+        return bool(others) and self.bounds_low - ROUNDED <= self.truth_these <= self.bounds_high + ROUNDED
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def asked_targets(world: DrawnWorld, size: LogSize) -> list[AskedTarget]:
         run = start(_prepared(world, [LOGGER], size.users, size.weeks, Path(folder) / "run"))
         targets = {each.name: list(each.overrides) for each in world.targets}
         estimates = skg_bench.estimate(run, targets=targets, arm=LOGGER)
-        policies = {each.name: each.overrides for each in world.targets if each.seam == "policy"}
+        policies = {each.name: each.overrides for each in world.targets if each.weighted}
         weighted = weighted_differences(run, policies)
         sums = true_sums(world, size, Path(folder))
     return [_asked(world, size, estimates, name, weighted.get(name, (nan, nan)), sums) for name in targets]
@@ -182,11 +183,13 @@ def _asked(
     these, others = (
         difference(sums[LOGGER], sums[name], part) for part in (slice(size.users), slice(size.users, None))
     )
-    return AskedTarget(
+    row = AskedTarget(
         world.number, world.values["corpus"], world.values["logger"], name, replay.known, value.value - log, these[0],
         *others, *replay.these_users_difference, *value.difference_interval, replay.bounds[0] - log,
         replay.bounds[1] - log, *weighted, value.verdict, replay.withheld,
     )  # fmt: skip
+    cells: dict[str, Any] = {each.name: getattr(row, each.name) for each in fields(row)}
+    return replace(row, **{name: round(cell, 6) for name, cell in cells.items() if isinstance(cell, float)})
 
 
 def difference(log: UtilitySums, target: UtilitySums, users: slice) -> tuple[float, float]:
@@ -202,7 +205,7 @@ def written(rows: Iterable[AskedTarget]) -> str:
     text = StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow([each.name for each in fields(AskedTarget)])
-    table.writerows([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in astuple(row)] for row in rows)
+    table.writerows(map(astuple, rows))
     return text.getvalue()
 
 

@@ -20,6 +20,7 @@ _USERS = (
     "partial_odds", "miss_odds", "late_share",
 )  # fmt: skip
 _EMBEDDERS = {"builtin": "corpus_minilm", "clinc150": "minilm"}
+_CAP = "simulator.max_per_day=20"  # a world takes as long as its busiest user
 _PARTIAL = {"right": 0.7, "near": 0.5, "wrong": 0.15}  # of what is not rated ok
 _CURATORS: Mapping[str, tuple[str, ...]] = {
     "few": ("curator=budget", "curator.capacity=5"),
@@ -36,6 +37,11 @@ class AskedArm:
     name: str
     seam: Seam
     overrides: tuple[str, ...]
+
+    @property
+    def weighted(self) -> bool:
+        """Can decisions of the log be weighted for it, as it differs in a policy of scores alone?"""
+        return self.seam == "policy" and "policy=thompson" not in self.overrides
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class DrawnWorld:
             f"simulator.rating_if_{it}=[{p},{(1 - p) * _PARTIAL[it]},{(1 - p) * (1 - _PARTIAL[it])}]"
             for it, p in ok.items()
         )
-        corpus = (f"simulator.corpus={v['corpus']}", f"embedder={_EMBEDDERS[v['corpus']]}")
+        corpus = (f"simulator.corpus={v['corpus']}", f"embedder={_EMBEDDERS[v['corpus']]}", _CAP)
         shares = (f"simulator.{name}={v[name]}" for name in _USERS)
         return (*corpus, *shares, *ratings, f"llm.right={v['right']}")
 

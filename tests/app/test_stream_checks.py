@@ -1,5 +1,6 @@
 """Logs of users who react to answers, while their world says that they do not: nothing is said of other arms."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
 from skg_bench.core.world import STORED, Draws, Event, Response, Served
 from skg_bench.runfolder.run import Run
+from tests.app.test_cli import call
 from tests.runs import logs_alone
 
 LOGGER = "policy=interleave, policy.first.threshold=0.3, policy.second.threshold=0.7"
@@ -52,6 +54,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Run]:
                 job = replace(job, plan=replace(job.plan, simulator=Insistent(job.plan.simulator)))
             made[insist] = start(job)
     return made
+
+
+def test_a_check_is_printed_with_its_turns(runs: dict[bool, Run]) -> None:
+    words = ("--target", "same=[policy=interleave]", "--reward-model", "constant", "--reward", "answer_correct")
+    code, out, _ = call("estimate", str(runs[False].path), *words)
+    assert code == 0
+    assert re.search(r"checked: whether messages depend on answers, by \d+ turns at which chance decided", out)
 
 
 @pytest.mark.parametrize("insist", [False, True])

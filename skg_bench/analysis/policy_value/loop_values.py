@@ -3,13 +3,14 @@
 A replay gives each turn its reward where the log gave the same answer, else the reward's expectation. Several
 imputations differ in the draws of unknown answers and ratings, and so in what is learned from them. Two intervals come
 of it. *These users*, what would have happened to them: the luck of unknown answers, clustered as held-out residuals
-are. *Other users*: the spread between users, with Student's t. To both are added the spread between imputations
+are. *Other users*: the spread between users, with Student's t, whose degrees of freedom are fewer where few users carry
+it. To both are added the spread between imputations
 (Rubin 1987), the error of the models' means, and a quarter of the sensitivity.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, nan, sqrt
+from math import ceil, inf, nan, sqrt
 
 import numpy as np
 
@@ -213,6 +214,7 @@ def _intervals(
     n, imputations = float(logged.turns.sum()), len(mean.by_imputation)
     sums = UserSums(np.stack([logged.turns, mean.by_user]))
     sampling, df = sums.spread(np.array([-mean.value, 1.0]) / n, (0,))
+    carried = min(df, _carried(mean.by_user - mean.value * logged.turns))
     between = float(mean.by_imputation.var(ddof=1)) * (1.0 + 1.0 / imputations) if imputations > 1 else 0.0
     model = luck = 0.0
     for of_llm, weight, variance in zip((True, False), mean.weights, mean.luck, strict=True):
@@ -221,8 +223,18 @@ def _intervals(
         luck += variance * max((each.clustering for each in models), default=1.0)
     low, high = mean.band
     shared = between + model + ((high - low) / 4.0) ** 2
-    other, these = (_half(shared + more, between, imputations, df) for more in (sampling**2, luck))
+    other = _half(shared + sampling**2, between, imputations, carried)
+    these = _half(shared + luck, between, imputations, df)
     return (mean.value - other, mean.value + other), (mean.value - these, mean.value + these)
+
+
+def _carried(parts: F64) -> float:
+    """Degrees of freedom of the variance between users, by the kurtosis of their parts `[G]` of an estimate: where few
+    users carry a difference, few tell how much it varies.
+    """
+    squares, fourths, users = float((parts**2).sum()), float((parts**4).sum()), len(parts)
+    effective = squares**2 / fourths if fourths else float(users)
+    return 2.0 * users * effective / (users - effective) if effective < users else inf
 
 
 def _half(variance: float, between: float, imputations: int, df: float) -> float:
