@@ -188,8 +188,9 @@ def _asked(
         *others, *replay.these_users_difference, *value.difference_interval, replay.bounds[0] - log,
         replay.bounds[1] - log, *weighted, value.verdict, replay.withheld,
     )  # fmt: skip
-    cells: dict[str, Any] = {each.name: getattr(row, each.name) for each in fields(row)}
-    return replace(row, **{name: round(cell, 6) for name, cell in cells.items() if isinstance(cell, float)})
+    cells = {each.name: getattr(row, each.name) for each in fields(row)}
+    rounded: dict[str, Any] = {name: round(cell, 6) for name, cell in cells.items() if isinstance(cell, float)}
+    return replace(row, **rounded)
 
 
 def difference(log: UtilitySums, target: UtilitySums, users: slice) -> tuple[float, float]:
