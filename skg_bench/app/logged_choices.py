@@ -47,10 +47,13 @@ def run_decisions(run: Run, arm: str | None, targets: Targets) -> DecisionTable:
 
 
 def stored_chances(run: Run, arm: str) -> F64 | None:
-    """Probability with which the arm gave a stored answer, of each of its turns; None: its policy decides by more than
-    scores.
+    """Probability with which the arm let a skill answer, of each of its turns; None: its policy decides by more than
+    scores, or the log has none.
     """
-    choices = _logged_choices(run, arm, run.turns(arm, list(_READ)))
+    table = run.turns(arm, list(_READ))
+    if any(table[name].null_count for name in _SIGNALS):
+        return None
+    choices = _logged_choices(run, arm, table)
     shares = choices.shares(build("policy", _node(run, arm), FromFile(str(run.path), trusted=False)))
     return None if shares is None else 1.0 - shares[:, 0]
 

@@ -62,8 +62,8 @@ def _checked(stream: StreamCheck | None) -> str:
         why = "the log's policy decides by more than scores" if stream is None else "chance decided too few turns"
         return f"not checked: whether messages depend on answers, as {why}"
     return (
-        f"checked: whether messages depend on answers, by {stream.decisions:,} turns at which chance decided between a "
-        f"stored answer and the LLM: p {stream.p:.2g}; below {STREAM_LEVEL:g} all is withheld"
+        f"checked: whether messages depend on answers, by {stream.decisions:,} turns at which chance decided whether a "
+        f"skill answered: p {stream.p:.2g}; below {STREAM_LEVEL:g} all is withheld"
     )
 
 

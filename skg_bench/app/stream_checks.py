@@ -1,4 +1,4 @@
-"""Check of a run's log: do users say something else after a stored answer than after one of the LLM?"""
+"""Check of a run's log: do users say something else after a skill answered than after the LLM did?"""
 
 import numpy as np
 

@@ -73,6 +73,6 @@ def test_users_who_react_while_their_world_says_that_they_do_not_are_found(insis
     (replay,) = made.replays
     assert ("users react to answers" in replay.withheld) == insist
     if insist:
-        assert "same words is larger after stored answers" in replay.withheld
+        assert "same words is larger where one did" in replay.withheld
         assert made.values[1].verdict == "withheld"
         assert np.isnan(made.values[1].difference)

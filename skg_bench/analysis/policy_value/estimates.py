@@ -70,12 +70,12 @@ class ModelCalibration:
 
 @dataclass(frozen=True, slots=True)
 class StreamCheck:
-    """Test whether users say something else after stored answers than after answers of the LLM."""
+    """Test whether users say something else after a skill answered than after the LLM did."""
 
     decisions: int  # that chance took between the two
     p: float  # of the feature that differs most, corrected for their number; NaN: too few decisions
     feature: str  # the one that differs most
-    z: float  # above 0: larger after stored answers
+    z: float  # above 0: larger where a skill answered
 
     @property
     def reactive(self) -> bool:

@@ -261,8 +261,8 @@ def _reacting(stream: StreamCheck) -> str:
         return ""
     size = "larger" if stream.z > 0 else "smaller"
     return (
-        f"users react to answers: in {stream.decisions:,} turns chance decided between a stored answer and the LLM, "
-        f"and the {stream.feature} is {size} after stored answers (p {stream.p:.2g}). "
+        f"users react to answers: in {stream.decisions:,} turns chance decided whether a skill answered, and the "
+        f"{stream.feature} is {size} where one did (p {stream.p:.2g}). "
         "Messages of the log are then not those that the target would get. Run the target, or take --estimand step"
     )
 

@@ -1,7 +1,7 @@
-"""Do users say something else after a stored answer than after one of the LLM, where chance decided between the two?
+"""Do users say something else after a skill answered than after the LLM did, where chance decided between the two?
 
 If messages do not depend on answers, what comes next is fixed before chance decides. Then sum (a - p) (y - c) has mean
-0 and variance sum p (1 - p) (y - c)^2, over decisions whose stored answer (a = 1) had probability p, for any feature y
+0 and variance sum p (1 - p) (y - c)^2, over decisions at which a skill (a = 1) had probability p, for any feature y
 of what comes next: a martingale, so that its z is about normal.
 """
 
@@ -26,7 +26,7 @@ _LEAST = 10.0  # variance of the decisions, that of 40 fair coins; with less, z 
 class ChanceDecisions:
     """n decisions by chance, each followed by another turn of the user."""
 
-    stored: Bool  # [n] a stored answer was given
+    skill: Bool  # [n] a skill answered
     chance: F64  # [n] probability of that
     following: F64  # [n, NEXT_FEATURES]
 
@@ -41,7 +41,7 @@ def stream_check(decisions: ChanceDecisions) -> StreamCheck:
     centred = ranks - weight @ ranks / weight.sum()
     variance = weight @ centred**2
     told = variance > 0
-    z = np.where(told, (decisions.stored - decisions.chance) @ centred / np.sqrt(np.where(told, variance, 1.0)), 0.0)
+    z = np.where(told, (decisions.skill - decisions.chance) @ centred / np.sqrt(np.where(told, variance, 1.0)), 0.0)
     clearest = int(np.abs(z).argmax())
     p = min(1.0, len(z) * 2.0 * float(special.ndtr(-abs(z[clearest]))))
     return StreamCheck(n, p, NEXT_FEATURES[clearest], float(z[clearest]))

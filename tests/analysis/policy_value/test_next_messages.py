@@ -42,7 +42,7 @@ def test_users_who_ask_again_after_a_stored_answer_are_found() -> None:
 def test_a_state_that_decides_both_is_no_reaction() -> None:
     """Stored answers come where the next message is like this one anyway, by the chance that the log states."""
     given = decisions(1, chances="rare", n=20_000)
-    assert np.corrcoef(given.stored, given.following[:, 0])[0, 1] > 0.3
+    assert np.corrcoef(given.skill, given.following[:, 0])[0, 1] > 0.3
     assert not stream_check(given).reactive
 
 
