@@ -55,3 +55,31 @@ def test_intervals_of_a_difference_that_few_users_carry_hold_the_truth() -> None
     assert held.mean() > 0.97
     halves = [(value + low) / 2 <= RATE / 2 <= (value + high) / 2 for value, (low, high) in made]
     assert np.mean(halves) < 0.9
+
+
+def lucky(seed: int) -> tuple[float, float, tuple[float, float]]:
+    """What the LLM's answers came to for the users of a log, what a model of them says, and its interval."""
+    rng = generator(12, seed)
+    unknown = rng.poisson(3.0, G).astype(np.float64)
+    right = rng.binomial(unknown.astype(np.int64), CHANCE)
+    chance = unknown * (CHANCE + rng.normal(0.0, 0.01))
+    sums = dict.fromkeys(REPLAY_SUMS, np.zeros(G)) | {
+        "turns": np.full(G, TURNS), "value": chance, "chance": chance, "scale": unknown, "llm_scale": unknown,
+        "known": TURNS - unknown, "modelled": unknown,
+    }  # fmt: skip
+    share = chance / np.maximum(unknown, 1.0)
+    sums["variance"] = sums["llm_variance"] = unknown * share * (1.0 - share)
+    target = ReplayedSums(np.array([np.tile(sums[name][:, None], 7) for name in REPLAY_SUMS]))
+    model = ModelCalibration(LLM_ANSWERS, 1000, CHANCE, CHANCE, 0.01, 1.0, (0.0, CHANCE, CHANCE))
+    logged = LoggedRewards(np.full(G, TURNS), np.zeros(G), 0)
+    made = loop_values(logged, {"target": target}, [model], estimand="loop", reference="log")
+    n = G * TURNS
+    return float(right.sum() / n), made.values[1].difference, made.replays[0].these_users_difference
+
+
+def test_intervals_for_the_users_of_the_log_hold_what_comes_to_them_as_often_as_due() -> None:
+    made = [lucky(seed) for seed in range(400)]
+    held = np.mean([low <= truth <= high for truth, _, (low, high) in made])
+    assert 0.93 < held < 0.99
+    halved = np.mean([(value + low) / 2 <= truth <= (value + high) / 2 for truth, value, (low, high) in made])
+    assert halved < 0.85
