@@ -132,7 +132,7 @@ def _kind(name: str, rows: Sequence[AskedTarget]) -> tuple[str, ...]:
         return format(median(values), digits) if values else "-"
 
     return (
-        name, f"{len(asked)}", f"{len(given)}", middle(lambda row: 100 * row.known, ".1f") + " %",
+        name, f"{len(asked)}", f"{len(given)}", middle(lambda row: row.known, ".1%").replace("%", " %"),
         middle(lambda row: abs(row.truth_these), ".4f"), middle(lambda row: row.error, ".4f"),
         middle(lambda row: abs(row.ips - row.truth_these), ".4f"),
         f"{sum(map(_these, given))} of {len(given)}", f"{sum(map(_others, given))} of {len(given)}",
