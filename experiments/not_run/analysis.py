@@ -1,4 +1,4 @@
-"""How far a log can be trusted about arms that were not run: in worlds drawn by seed, whose targets are run as well."""
+"""Trust in what a log says of arms that were not run: in worlds drawn by seed, whose targets are run as well."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -124,15 +124,15 @@ def by_target(rows: Sequence[AskedTarget]) -> Table:
 
 
 def _kind(name: str, rows: Sequence[AskedTarget]) -> tuple[str, ...]:
-    asked = [row for row in rows if row.target == name]
-    given = [row for row in asked if not row.withheld]
+    targets = [row for row in rows if row.target == name]
+    given = [row for row in targets if not row.withheld]
 
-    def middle(of: Callable[[AskedTarget], float], digits: str) -> str:
-        values = [value for row in given if not isnan(value := of(row))]
+    def middle(figure: Callable[[AskedTarget], float], digits: str) -> str:
+        values = [value for row in given if not isnan(value := figure(row))]
         return format(median(values), digits) if values else "-"
 
     return (
-        name, f"{len(asked)}", f"{len(given)}", middle(lambda row: row.known, ".1%").replace("%", " %"),
+        name, f"{len(targets)}", f"{len(given)}", middle(lambda row: row.known, ".1%").replace("%", " %"),
         middle(lambda row: abs(row.truth_these), ".4f"), middle(lambda row: row.error, ".4f"),
         middle(lambda row: abs(row.ips - row.truth_these), ".4f"),
         f"{sum(map(_these, given))} of {len(given)}", f"{sum(map(_others, given))} of {len(given)}",

@@ -46,7 +46,7 @@ class LogSize:
 
 @dataclass(frozen=True)
 class AskedTarget:
-    """What the log of a world says of a target, and the truth. Values are differences to the log's arm in utility."""
+    """Estimate and truth of a target of a world. Values are differences to the log's arm in utility."""
 
     world: int
     corpus: str

@@ -40,8 +40,8 @@ def stream_check(decisions: ChanceDecisions) -> StreamCheck:
     ranks = np.apply_along_axis(_ranks, 0, decisions.following)  # so that no single row decides
     centred = ranks - weight @ ranks / weight.sum()
     variance = weight @ centred**2
-    told = variance > 0
-    z = np.where(told, (decisions.skill - decisions.chance) @ centred / np.sqrt(np.where(told, variance, 1.0)), 0.0)
+    some = variance > 0
+    z = np.where(some, (decisions.skill - decisions.chance) @ centred / np.sqrt(np.where(some, variance, 1.0)), 0.0)
     clearest = int(np.abs(z).argmax())
     p = min(1.0, len(z) * 2.0 * float(special.ndtr(-abs(z[clearest]))))
     return StreamCheck(n, p, NEXT_FEATURES[clearest], float(z[clearest]))

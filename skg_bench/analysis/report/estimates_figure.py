@@ -79,7 +79,7 @@ def _reasons(estimates: PolicyEstimates, letters: int) -> list[str]:
 
 @dataclass(frozen=True)
 class _Mark:
-    """What is drawn of a policy, each `(NaN, NaN)` where there is none."""
+    """Marks of a policy, each `(NaN, NaN)` where there is none."""
 
     value: PolicyValue
     these: tuple[float, float]  # interval for these users
