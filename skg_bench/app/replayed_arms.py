@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.analysis.counts.metrics import Utility
-from skg_bench.analysis.policy_value.estimates import LOG, ModelCalibration
+from skg_bench.analysis.policy_value.estimates import LOG, ModelCalibration, StreamCheck
 from skg_bench.analysis.policy_value.loop_values import LoggedRewards, ReplayedSums, calibration
 from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.building import build
@@ -20,6 +20,7 @@ from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.overrides import Override, check_keys, deepened, parse
+from skg_bench.app.stream_checks import log_stream
 from skg_bench.app.trust import FromFile
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
@@ -68,6 +69,7 @@ class ReplayedArms:
     logged: LoggedRewards
     targets: Mapping[str, ReplayedSums]
     calibrations: Sequence[ModelCalibration]
+    stream: StreamCheck | None  # None: the log's policy decides by more than scores
 
 
 def replay_arms(
@@ -95,6 +97,7 @@ def replay_arms(
             "what they are worth; all else that a turn says may come out otherwise after the same answer"
         )
     plan, log, models = _plan(run, arm, targets, model=model, since=since)
+    stream = log_stream(run, arm, log, models.features)
     prices = Utility.of(run.config) if reward == UTILITY else None
     first = since or 0
     users = np.flatnonzero(log.counts > first).astype(np.int32)
@@ -120,7 +123,7 @@ def replay_arms(
         name: ReplayedSums(_by_user(results[check + i * len(parts) :][: len(parts)])) for i, name in enumerate(targets)
     }
     calibrations = [calibration(HOWS[h.how], h.predicted, h.observed, h.user) for h in models.held_out]
-    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations)
+    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations, stream)
 
 
 def _check_world(run: Run) -> None:
