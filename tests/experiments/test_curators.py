@@ -84,8 +84,9 @@ def short_of(run: Run, arm: str) -> Run:
 
 def composed(run: Run, arm: str, **parts: Any) -> Run:
     """The run as if an arm had been composed of other parts."""
-    other, made = Run(run.path), run.manifest["compositions"]
-    other.__dict__["manifest"] = {**run.manifest, "compositions": {**made, arm: {**made[arm], **parts}}}
+    other, compositions = Run(run.path), run.manifest["compositions"]
+    changed = {**compositions, arm: {**compositions[arm], **parts}}
+    other.__dict__["manifest"] = {**run.manifest, "compositions": changed}
     return other
 
 
@@ -256,10 +257,12 @@ def test_two_runs_of_one_world_and_cap_and_a_run_without_curators_are_refused_by
 
 
 def test_arms_are_held_to_one_log_by_their_name_whatever_their_policy(run: Run) -> None:
-    threshold = run.manifest["compositions"]["reflective"]["policy"]
-    other = run
-    for arm in ("reflective_log", "careless_log", "rewording_log", "reasoning_bank_log", "reflective_sham_log"):
-        other = composed(other, arm, policy=threshold)
+    chooser, other = run.manifest["compositions"]["reflective"]["policy"], run
+    for arm in run.arms:
+        other = composed(other, arm, policy=chooser)
+    assert same_log(other, 12)[1]  # what is named so read one log
+    compositions = {**other.manifest["compositions"], "careless_given": other.manifest["compositions"]["frozen"]}
+    other.__dict__["manifest"] = {**other.manifest, "arms": [*compositions], "compositions": compositions}
     (words,), same = same_log(other, 12)
     assert words.startswith("NOT the same log")
     assert not same
