@@ -87,5 +87,5 @@ def _notes(plan: ContrastPlan, noun: str) -> Iterator[str]:
     yield f"* no log is planned: {plan.without}" if plan.without else _LOGS
     if plan.new_requests is not None:
         enough = "no number of users is enough" if isinf(plan.new_requests) else f"{_whole(plan.new_requests)} users"
-        yield f"* for a verdict of skg-bench compare, on new {noun}s too, simulation takes more: {enough}"
+        yield f"* for a verdict of skg-bench compare, on new {noun}s too, by simulation: {enough}"
     yield _TEST
