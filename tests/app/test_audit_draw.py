@@ -83,7 +83,7 @@ def test_texts_with_line_ends_of_any_kind_stay_in_their_row(log: Path) -> None:
     assert call("data", "label", "ends.parquet", "--n", "5", "--out", "j.csv")[0] == 0
     with Path("j.csv").open(newline="") as file:
         assert [row["message"] for row in csv.DictReader(file)] == texts
-    filled("j.csv", np.ones(6))
+    filled("j.csv", np.arange(6.0))
     assert skg_bench.estimate("j.csv", {"fewer": "fewer"}).missing == 1
 
 
