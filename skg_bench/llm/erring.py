@@ -14,6 +14,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 _ROLE = "reflector"  # whose answers name the skills that helped and those that harmed
+_BESIDE = ("skill_manager", "skill_manager_v2")  # roles of the same curator
 _HELPFUL, _HARMFUL = "helpful_skill_ids", "harmful_skill_ids"
 
 
@@ -53,8 +54,13 @@ class Erring:
     def each(self, prompts: Sequence[Prompt], done: arrivals.Done) -> None:
         """Call `done` for answers as they come.
 
-        Raises UsageError as the model inside does.
+        Raises UsageError for prompts of a curator without a reflector, and as the model inside does.
         """
+        if others := {prompt.role for prompt in prompts} - {_ROLE, *_BESIDE}:
+            raise UsageError(
+                f"curator.llm=erring turns round verdicts of a reflector, and the role {min(others)!r} gives none; "
+                "take it as the model of curator=reflecting"
+            )
 
         def arrived(answers: arrivals.CompletionsByPlace) -> None:
             done({place: self._erred(prompts[place], answer) for place, answer in answers.items()})

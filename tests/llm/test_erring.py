@@ -51,6 +51,11 @@ def test_other_roles_and_failed_answers_are_handed_on() -> None:
     assert [each.end for each in Erring(model(None), 1.0).complete(prompts("reflector", 2))] == ["timeout"] * 2
 
 
+def test_a_curator_without_a_reflector_is_refused_before_anything_is_asked() -> None:
+    with pytest.raises(UsageError, match=r"verdicts of a reflector, and the role 'mem0' gives none"):
+        Erring(model(), 0.5).complete(prompts("mem0", 2))
+
+
 def test_what_was_paid_for_before_an_error_is_handed_on_and_recorded(tmp_path: Path) -> None:
     inside = Streaming(str(tmp_path / "sent"), in_flight=2, fails_at=5)
     recorded = RecordedModel(Erring(inside, 0.0), "both", str(tmp_path / "asked"))
