@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from skg_bench.app.evaluating import Evaluation as Evaluation
     from skg_bench.app.evaluating import evaluate as evaluate
     from skg_bench.app.gate import gate as gate
+    from skg_bench.app.planning import plan_contrast as plan_contrast
     from skg_bench.app.stored import open_store as open_store
     from skg_bench.core.errors import UsageError as UsageError
     from skg_bench.runfolder.run import Run as Run
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 __all__ = [
     "Comparison", "Evaluation", "Run", "UsageError", "compare", "estimate", "evaluate", "explain", "gate", "open_store",
-    "plot", "run",
+    "plan_contrast", "plot", "run",
 ]  # fmt: skip
 
 _HOMES = {
@@ -53,6 +54,7 @@ _HOMES = {
     "explain": "skg_bench.app.api",
     "gate": "skg_bench.app.gate",
     "open_store": "skg_bench.app.stored",
+    "plan_contrast": "skg_bench.app.planning",
     "plot": "skg_bench.app.api",
     "run": "skg_bench.app.api",
 }

@@ -216,7 +216,7 @@ def _model(run: Run, texts: Sequence[str]) -> NamedJudge:
 def _ask_model(model: TextModel, rubric: PromptFile, pairs: Sequence[Pair], given: TakesLabel) -> None:
     prompts = [_prompt(rubric, pair) for pair in pairs]
 
-    def done(answers: arrivals.Answers) -> None:
+    def done(answers: arrivals.CompletionsByPlace) -> None:
         labelled = {place: completion for place, completion in answers.items() if completion.end == "ok"}
         for place, completion in labelled.items():
             given(place, str(completion.value["label"]))

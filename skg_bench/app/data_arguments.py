@@ -7,6 +7,7 @@ import typer
 
 from skg_bench.app import examples
 from skg_bench.app.plain_errors import plain_errors
+from skg_bench.core.errors import UsageError
 
 data = typer.Typer(
     help="Read logs, corpora, results, and public datasets.", no_args_is_help=True, rich_markup_mode=None
@@ -90,7 +91,13 @@ def get_data(
 
 @data.command("label", epilog=examples.epilog("data label"))
 def label_data(
-    run: Annotated[Path, typer.Argument(help="The folder of a run that replays a log, or is on tasks.", metavar="RUN")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder of a run that replays a log, or is on tasks; or a table of decisions: CSV, TSV, Parquet.",
+            metavar="RUN",
+        ),
+    ],
     overrides: Annotated[
         list[str] | None,
         typer.Argument(help="The model of --judge model: curator.llm=recorded ...", metavar="[KEY=VALUE]..."),
@@ -100,6 +107,10 @@ def label_data(
     following: Annotated[
         int | None,
         typer.Option("--next", help="Of a log: turns to draw, those that narrow the decision on one arm most.", min=1),
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option(help="Of a table: a column of true and false. Half of the rows are drawn where it is true."),
     ] = None,
     read: Annotated[
         list[Path] | None, typer.Option("--read", help="A sheet with labels; repeat it for more raters.")
@@ -133,9 +144,27 @@ def label_data(
     """Draw turns for people to judge, or read their labels.
 
     On a log, labels say what share of answers from memory is wrong, and whether these pay. On tasks, they say which arm
-    is right more often. Labels are kept beside the run.
+    is right more often. Labels are kept beside the run. A table of decisions is written again with the rows to judge,
+    for `estimate`.
     """
     with plain_errors():
+        if run.is_file():
+            from skg_bench.app.audit_draw import draw_audit
+
+            given = {
+                "--next": following,
+                "--read": read,
+                "--judge": judge,
+                "--page": page,
+                "--arm": arm,
+                "--price": price,
+            }
+            if wrong := next((option for option, value in given.items() if value), None):
+                raise UsageError(f"{wrong}: {run} is a table; it takes --n, --first, --seed and --out")
+            draw_audit(run, n, first, seed or 0, out)
+            return
+        if first is not None:
+            raise UsageError(f"--first {first} is of a table of decisions, and {run} is none")
         from skg_bench.app.labelling import draw_decisive, draw_sheets, take_labels
 
         if read or judge is not None:

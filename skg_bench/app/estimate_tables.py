@@ -48,7 +48,7 @@ def show_estimates(
     Raises UsageError for bad input.
     """
     named = [_named(text, "--policy", "NAME=1/34 or NAME=COLUMN") for text in policies]
-    goals = [_target(text) for text in targets]
+    goals = [named_target(text) for text in targets]
     names = [name for name, _ in (*named, *goals)]
     if again := next((name for i, name in enumerate(names) if name in names[:i]), None):
         raise UsageError(f"{again} is asked about twice; give each policy and target a name of its own")
@@ -86,7 +86,11 @@ def _mapping(text: str | None) -> dict[str, str]:
     return value
 
 
-def _target(text: str) -> tuple[str, Sequence[str]]:
+def named_target(text: str) -> tuple[str, Sequence[str]]:
+    """Name and overrides of a target.
+
+    Raises UsageError for another form.
+    """
     form = "'NAME=[policy.threshold=0.6]'"
     name, value = _named(text, "--target", form)
     (override,) = parse([f"arms.{name}={value}"], "--target ")

@@ -91,8 +91,9 @@ def estimate(
             run, one_arm(run, arm), targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
         )
         return loop_values(
-            replayed.logged, replayed.targets, replayed.calibrations, estimand=estimand, reference=against
-        )
+            replayed.logged, replayed.targets, replayed.calibrations, estimand=estimand, reference=against,
+            stream=replayed.stream,
+        )  # fmt: skip
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
     blocks = table.blocks(list(dict.fromkeys([*columns.values(), *(p for p in named.values() if isinstance(p, str))])))

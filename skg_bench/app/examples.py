@@ -28,6 +28,10 @@ EXAMPLES = {
         "skg-bench estimate log.parquet --policy a=p_a --policy b=p_b --against a",
         "skg-bench estimate RUN --reward answer_correct --target 'a=[policy=never]'",
     ),
+    "plan": (
+        f"skg-bench plan {RUN} --arm skg --reference never",
+        f"skg-bench plan {RUN} --arm strict --effect 0.005",
+    ),
     "gate": (
         "skg-bench gate --baseline baseline.json runs/gate",
         "skg-bench gate --baseline baseline.json --update runs/gate",
@@ -123,6 +127,7 @@ EXAMPLES = {
         f"skg-bench data label {RUN} --read label.csv --price 0.50",
         f"skg-bench data label {RUN} --next 20 --price 0.50 --out m.csv",
         f"skg-bench data label {RUN} --judge my.py:judge",
+        "skg-bench data label log.csv --n 500 --first hit --out judged.csv",
     ),
     "data list": ("skg-bench data list",),
     "data get": (

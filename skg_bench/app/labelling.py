@@ -116,6 +116,7 @@ def take_labels(
     kept = run.path / LABELS_FILE
     labels = read_sheet(kept) if kept.is_file() else []
     fresh = {sheet: read_sheet(sheet) for sheet in sheets}
+    _check_order(run, fresh, order)
     by_rater = merged([*labels, *(label for sheet in fresh.values() for label in sheet)])
     machine = judge_of(run, judge, overrides, seconds)
     if has_tasks(run):
@@ -153,6 +154,21 @@ def take_labels(
     screen.print(NO_CONVERSATIONS if labelled.again is None else labelled.again.words, soft_wrap=True)
     screen.print("intervals: 95 %, of this log; near counts as not wrong, unknown and disputed labels count both ways")
     screen.print(f"next: {shlex.join(['skg-bench', 'report', str(folder)])}", soft_wrap=True)
+
+
+def _check_order(run: Run, fresh: Mapping[Path, Sequence[RaterLabel]], order: int) -> None:
+    """Raises UsageError for a sheet that was not drawn in this order: it would replace that of the run."""
+    now = kept_seed(run)
+    for sheet, given in fresh.items() if order != now and not has_tasks(run) else ():
+        counted, instead = (
+            max((each.shares.judged for each in labelled_run(run, merged(given), seed=seed).arms), default=0)
+            for seed in (order, now)
+        )
+        if counted < instead:
+            raise UsageError(
+                f"--seed {order}: {sheet} was drawn in another order, in which {instead:,} of its answers count; with "
+                f"this one {counted:,} would, and labels that are kept would not. Leave --seed out"
+            )
 
 
 def _check_sheets(run: Run, fresh: Mapping[Path, Sequence[RaterLabel]], pairs: HitPairs) -> None:

@@ -46,6 +46,18 @@ def run_decisions(run: Run, arm: str | None, targets: Targets) -> DecisionTable:
     return DecisionTable(run.path, (*names, *targets), partial(_run_blocks, run, name, policies))
 
 
+def stored_chances(run: Run, arm: str) -> F64 | None:
+    """Probability with which the arm let a skill answer, of each of its turns; None: its policy decides by more than
+    scores, or the log has none.
+    """
+    table = run.turns(arm, list(_READ))
+    if any(table[name].null_count for name in _SIGNALS):
+        return None
+    choices = _logged_choices(run, arm, table)
+    shares = choices.shares(build("policy", _node(run, arm), FromFile(str(run.path), trusted=False)))
+    return None if shares is None else 1.0 - shares[:, 0]
+
+
 def one_arm(run: Run, arm: str | None) -> str:
     """The arm whose log it is; None: the only one.
 
@@ -76,6 +88,14 @@ def _run_blocks(
                 )
             cells[name] = pa.array(share)
     yield TableBlock(run.path, np.arange(1, len(table) + 1), cells)
+
+
+def arm_choices(run: Run, arm: str) -> "LoggedChoices":
+    """Shortlists of all turns of an arm, and what it did with them.
+
+    Raises UsageError where the arm logs no shortlists.
+    """
+    return _logged_choices(run, arm, run.turns(arm, _READ))
 
 
 # ---------------------------------------------------------------------------------------------------------- targets
@@ -128,6 +148,11 @@ class LoggedChoices:
 
     def probability(self, policy: Policy[Any]) -> F64 | None:
         """The policy's probability of what was done `[n]`; None: it decides by more than what the log has."""
+        shares = self.shares(policy)
+        return None if shares is None else shares[np.arange(len(self.place)), self.place + 1]
+
+    def shares(self, policy: Policy[Any]) -> F64 | None:
+        """The policy's probabilities `[n, 1 + K]` of the LLM and of each candidate; None: as of `probability`."""
         memory = policy.start(1)
         if _remembers(memory):
             return None
@@ -137,8 +162,7 @@ class LoggedChoices:
             return None
         if not np.array_equal(first, second):
             return None
-        share = first[np.arange(len(self.place)), self.place + 1]
-        return np.minimum(share, 1.0).astype(np.float32).astype(np.float64)  # as the engine rounds them
+        return np.minimum(first, 1.0).astype(np.float32).astype(np.float64)  # as the engine rounds them
 
     def _candidates(self, *, made_up: bool) -> Candidates:
         """Candidates as a policy is given them. The log has no counters and no texts: all are 0, or made up, and then a

@@ -3,7 +3,13 @@
 from math import isnan
 from pathlib import Path
 
-from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, ReplayedPolicy
+from skg_bench.analysis.policy_value.estimates import (
+    STREAM_LEVEL,
+    PolicyEstimates,
+    PolicyValue,
+    ReplayedPolicy,
+    StreamCheck,
+)
 from skg_bench.app.progress import console
 from skg_bench.app.table_blocks import show_table
 
@@ -47,8 +53,18 @@ def show_replays(log: Path, estimates: PolicyEstimates) -> None:
         if each.withheld:
             screen.print(f"* {each.policy} is withheld: {each.withheld}", soft_wrap=True)
     loop = estimates.values[0].estimand == "loop"
-    for line in (_LOOP if loop else _SNAPSHOT, _ASSUMED, _INTERVALS):
+    for line in (_LOOP if loop else _SNAPSHOT, _ASSUMED, _checked(estimates.stream), _INTERVALS):
         screen.print(line, soft_wrap=True)
+
+
+def _checked(stream: StreamCheck | None) -> str:
+    if stream is None or isnan(stream.p):
+        why = "the log's policy decides by more than scores" if stream is None else "chance decided too few turns"
+        return f"not checked: whether messages depend on answers, as {why}"
+    return (
+        f"checked: whether messages depend on answers, by {stream.decisions:,} turns at which chance decided whether a "
+        f"skill answered: p {stream.p:.2g}; below {STREAM_LEVEL:g} all is withheld"
+    )
 
 
 def _cells(value: PolicyValue, known: ReplayedPolicy | None) -> list[str]:

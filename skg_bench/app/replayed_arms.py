@@ -6,12 +6,13 @@ Rows are users times imputations, stepped side by side. Nothing is written to th
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skg_bench.analysis.counts.metrics import Utility
-from skg_bench.analysis.policy_value.estimates import LOG, ModelCalibration
+from skg_bench.analysis.policy_value.estimates import LOG, ModelCalibration, StreamCheck
 from skg_bench.analysis.policy_value.loop_values import LoggedRewards, ReplayedSums, calibration
 from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.building import build
@@ -19,6 +20,7 @@ from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.hydra_trees import hydra_trees
 from skg_bench.app.overrides import Override, check_keys, deepened, parse
+from skg_bench.app.stream_checks import log_stream
 from skg_bench.app.trust import FromFile
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
@@ -67,6 +69,7 @@ class ReplayedArms:
     logged: LoggedRewards
     targets: Mapping[str, ReplayedSums]
     calibrations: Sequence[ModelCalibration]
+    stream: StreamCheck | None  # None: the log's policy decides by more than scores
 
 
 def replay_arms(
@@ -94,6 +97,7 @@ def replay_arms(
             "what they are worth; all else that a turn says may come out otherwise after the same answer"
         )
     plan, log, models = _plan(run, arm, targets, model=model, since=since)
+    stream = log_stream(run, arm, log, models.features)
     prices = Utility.of(run.config) if reward == UTILITY else None
     first = since or 0
     users = np.flatnonzero(log.counts > first).astype(np.int32)
@@ -119,7 +123,7 @@ def replay_arms(
         name: ReplayedSums(_by_user(results[check + i * len(parts) :][: len(parts)])) for i, name in enumerate(targets)
     }
     calibrations = [calibration(HOWS[h.how], h.predicted, h.observed, h.user) for h in models.held_out]
-    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations)
+    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations, stream)
 
 
 def _check_world(run: Run) -> None:
@@ -240,6 +244,11 @@ class LogReplay:
     first: int
     prices: Utility | None  # None: the reward is the column of the log
 
+    @cached_property
+    def logged(self) -> F64:
+        """Rewards of the log `[N]`."""
+        return _turn_rewards(self.log, self.prices)
+
     def begin(self) -> Callable[[ReplayTask, Tick], F64]:
         """Function that plays a task; the setting of the process is made once."""
         setting = self.job.setting()
@@ -250,11 +259,11 @@ class LogReplay:
             memory: ReplayUsers = cohort.memory.imputed(task.imputation)
             writer = ReplayWriter(self, task, np.zeros((len(row), int(cohort.n.max()))))
             Rollout(setting, [self.job.plan.arms[task.arm]], replace(cohort, memory=memory)).to_the_end(writer, tick)
-            return self._sums(memory, writer.learning_usd)
+            return self._sums(task, memory, writer.learning_usd)
 
         return play
 
-    def _sums(self, users: ReplayUsers, learning_usd: F64) -> F64:
+    def _sums(self, task: ReplayTask, users: ReplayUsers, learning_usd: F64) -> F64:
         events = users.events
         row, turn = np.nonzero(np.arange(events.number.shape[1]) < events.n[:, None])
         row, turn = row[turn >= self.first], turn[turn >= self.first]
@@ -268,11 +277,12 @@ class LogReplay:
             scale = 1.0 + self.prices.wrong
             value = scale * chance - self.prices.wrong - paid
         luck = scale**2 * (chance * (1.0 - chance) * unknown)
+        pair = (value + self.logged[self.log.start[task.users[row]] + turn]) * unknown
         columns = (
             np.ones(len(row)), value, scale * (chance * unknown), scale * (chance * (basis == UNSUPPORTED)),
             scale * unknown, scale * (basis == UNSUPPORTED), luck, luck * (how == FALLBACK),
-            scale * (unknown & (how == FALLBACK)), basis == KNOWN, basis == MODELLED, basis == UNSUPPORTED,
-            (reaction == INVENTED_OFFER) & (basis == KNOWN),
+            scale * (unknown & (how == FALLBACK)), pair, pair**2 + luck,
+            basis == KNOWN, basis == MODELLED, basis == UNSUPPORTED, (reaction == INVENTED_OFFER) & (basis == KNOWN),
         )  # fmt: skip
         return np.stack([np.bincount(row, column, len(events.n)) for column in columns])
 
@@ -330,11 +340,7 @@ def _by_user(parts: Sequence[F64]) -> F64:
 
 def _logged(log: ArmLog, users: I32, first: int, prices: Utility | None) -> LoggedRewards:
     """Sums of the log's own rewards by user."""
-    counted = log.turn >= first
-    value = log.right
-    if prices is not None:
-        paid = prices.usd * log.cost_usd + prices.second / 1000.0 * log.latency_ms + prices.offer * (log.offer >= 0)
-        value = (1.0 + prices.wrong) * log.right - prices.wrong - paid - prices.usd * log.learning_usd
+    counted, value = log.turn >= first, _turn_rewards(log, prices)
     missing = int(np.isnan(log.right[counted]).sum())
     n = len(log.start) - 1
     known = np.where(np.isnan(value), 0.0, value)
@@ -343,3 +349,12 @@ def _logged(log: ArmLog, users: I32, first: int, prices: Utility | None) -> Logg
         for each in (np.ones(len(value)), known)
     )
     return LoggedRewards(turns, sums, missing)
+
+
+def _turn_rewards(log: ArmLog, prices: Utility | None) -> F64:
+    """Rewards of the log's turns `[N]`; NaN: missing."""
+    if prices is None:
+        return log.right
+    paid = prices.usd * log.cost_usd + prices.second / 1000.0 * log.latency_ms + prices.offer * (log.offer >= 0)
+    rewards: F64 = (1.0 + prices.wrong) * log.right - prices.wrong - paid - prices.usd * log.learning_usd
+    return rewards

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from skg_bench.asking.asking import AsksAtOnce, Completion, Prompt, Streaming, TextModel
 from skg_bench.core.errors import UsageError
 
-Answers = Mapping[int, Completion]  # by the place of their prompts
-Done = Callable[[Answers], None]
+CompletionsByPlace = Mapping[int, Completion]  # by the place of their prompts
+Done = Callable[[CompletionsByPlace], None]
 _AT_ONCE = 64  # asks that a model without `each` gets in one call, where it does not say how many are in flight
 
 
@@ -20,7 +20,7 @@ def ask_each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
     """
     errors = []
 
-    def once(answers: Answers) -> None:
+    def once(answers: CompletionsByPlace) -> None:
         try:
             done(answers)
         except UsageError as error:

@@ -94,8 +94,9 @@ def replay_job(plan: Plan, out: Path, turns: int) -> Iterator["Job"]:
     """Job whose settings play users of a run again, of whom nothing is written; `turns`: about how many. `out`: folder
     of the run, from which assistants take what they learned before it.
 
-    Raises UsageError for unusable vectors.
+    First it removes from the run what a killed replay left there. Raises UsageError for unusable vectors.
     """
+    temporary.sweep(out)
     plan, vectors = _made_ready(plan, out, None)
     with _table(vectors, _pays(vectors, turns)) as table:
         yield Job(plan, out, UNNAMED, vectors, table)

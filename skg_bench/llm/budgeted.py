@@ -74,7 +74,7 @@ class Budgeted:
         self._check(ledger.total())
         left, reached = len(prompts), None
 
-        def arrived(answers: arrivals.Answers) -> None:
+        def arrived(answers: arrivals.CompletionsByPlace) -> None:
             nonlocal left, reached
             left -= len(answers)
             try:

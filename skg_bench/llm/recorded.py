@@ -94,7 +94,7 @@ class RecordedModel:
         def hand_on(answers: Sequence[Answer]) -> None:
             done({i: _valued(answer, prompts[i]) for key, answer in answers for i in places[key]})
 
-        def arrived(answers: arrivals.Answers) -> None:
+        def arrived(answers: arrivals.CompletionsByPlace) -> None:
             hand_on(recording.add([(*missing[index], completion) for index, completion in answers.items()]))
 
         if known:

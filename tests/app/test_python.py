@@ -21,7 +21,7 @@ print("made once", run)
 
 def test_dir_shows_what_is_public_and_nothing_else() -> None:
     public = ["Comparison", "Evaluation", "Run", "UsageError", "__version__", "compare", "estimate", "evaluate",
-              "explain", "gate", "open_store", "plot", "run"]  # fmt: skip
+              "explain", "gate", "open_store", "plan_contrast", "plot", "run"]  # fmt: skip
     assert dir(skg_bench) == public
     for name in dir(skg_bench):
         assert getattr(skg_bench, name) is not None

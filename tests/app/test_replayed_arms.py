@@ -243,6 +243,7 @@ def test_what_is_printed_names_estimand_knowledge_and_assumptions(run: Run, tmp_
     assert "loop: the arm from the first turn on, learning" in out
     assert "* lax_ is withheld:" in out
     assert "assumed: messages do not depend on answers" in out
+    assert "not checked: whether messages depend on answers, as chance decided too few turns" in out
     assert "answers of the LLM" in out
     assert "unsupported" in out
     assert "lax_ is withheld" in figure.read_text("utf-8")

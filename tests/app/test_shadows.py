@@ -25,6 +25,7 @@ COMMANDS = (
     "compare two",
     "gate --baseline missing.json two",
     "estimate missing.csv --policy a=1",
+    "plan missing --arm skg",
     "probe assistant=python assistant.target=json.JSONDecoder",
     "list",
     "init log fresh",

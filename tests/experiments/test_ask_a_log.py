@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from experiments.ask_a_log import audits, plans
 from experiments.ask_a_log.analysis import (
     ASKED,
     LOGGED,
@@ -47,3 +48,47 @@ def test_its_page_has_a_row_for_each_world_and_interval() -> None:
     report = analyse(logs=20, seed=1)
     assert report.page.count("| by user |") == len(WORLDS)
     assert report.page.startswith("# Asking a log")
+
+
+def test_populations_of_plans_have_mean_0_and_deviation_1() -> None:
+    for i, draw in enumerate(plans.POPULATIONS.values()):
+        values = draw(generator(1, i), (400_000,))
+        assert abs(values.mean()) < 0.01
+        assert values.std() == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("population", plans.POPULATIONS)
+def test_studies_that_are_planned_find_a_given_effect_in_four_of_five_cases(population: str) -> None:
+    given, own = plans.plans(population, 60, 1000, 2)
+    assert given.due
+    assert own.due
+    assert plans.LEAST <= given.power.mean() <= plans.MOST
+    assert own.power.std() > given.power.std()  # the luck of the pilot's own difference
+    assert not replace(given, power=np.full(60, 0.7)).due
+    assert not replace(given, true=given.true * 3).due
+    assert replace(own, power=np.full(60, 0.7)).due
+
+
+def test_the_page_of_plans_has_a_row_for_each_population_and_effect() -> None:
+    report = plans.analyse(studies=3, samples=100, seed=1)
+    assert report.page.count("| pilot's |") == len(plans.POPULATIONS)
+
+
+def test_judged_turns_hold_the_truth_where_ratings_miss_it() -> None:
+    lines = {(line.rewards, line.measured): line for line in audits.audit_lines(200, 4)}
+    for measured in ("value", "difference"):
+        judged = lines["500 judged turns", measured]
+        assert judged.due
+        assert judged.withheld == 0
+        assert judged.wrong == 0.0
+        assert lines["ratings, as if by chance", measured].held < 0.1
+        assert not replace(judged, held=0.88).due
+        assert not replace(judged, logs=2000, held=1.0).due
+    assert lines["ratings, bounds by odds", "value"].held >= 0.95
+    assert not replace(lines["ratings, bounds by odds", "value"], held=0.8).due
+
+
+def test_logs_that_are_audited_are_worth_what_their_world_says() -> None:
+    """With every turn judged, nothing is left to the audit."""
+    values = np.array([audits.ask(i, 5, judged=2500).judged.values[1].value for i in range(60)])
+    assert abs(values.mean() - audits.TRUTH) < 4 * values.std() / np.sqrt(len(values))

@@ -3,9 +3,22 @@
 from dataclasses import dataclass
 from typing import Literal
 
+MOST_ODDS = 6.0
+"""Largest ratio of the odds of being rated, of good outcomes and of bad ones, that bounds allow for."""
 LOG = "log"
 """Name of the policy that made the log."""
+STREAM_LEVEL = 0.01
+"""Share of logs of users who do not react that are taken for logs of users who do."""
 EstimateVerdict = Literal["higher", "lower", "inconclusive", "reference", "withheld", "biased"]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedValue:
+    """Value of a policy from the rewards that are known, where nothing says by what chance they are."""
+
+    value: float  # if missing ones are as good as known ones
+    low: float  # if the odds of being known are MOST_ODDS times as large for good rewards as for bad ones
+    high: float  # if they are so much larger for bad ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +32,7 @@ class PolicyWeights:
     largest: float
     share: float  # of all weight, of the row with the largest
     bounds: tuple[float, float] | None  # of the value; None: no reward is missing without a known chance
+    rated: RatedValue | None  # None: as bounds
     withheld: str  # reason, and what to log instead; "": none
 
 
@@ -66,6 +80,21 @@ class ModelCalibration:
     worst: tuple[float, float, float]  # z of the worst fifth of predictions, its predicted and observed mean
 
 
+@dataclass(frozen=True, slots=True)
+class StreamCheck:
+    """Test whether users say something else after a skill answered than after the LLM did."""
+
+    decisions: int  # that chance took between the two
+    p: float  # of the feature that differs most, corrected for their number; NaN: too few decisions
+    feature: str  # the one that differs most
+    z: float  # above 0: larger where a skill answered
+
+    @property
+    def reactive(self) -> bool:
+        """Do users react to answers?"""
+        return self.p < STREAM_LEVEL
+
+
 @dataclass(frozen=True)
 class PolicyEstimates:
     """Estimates from a log: a row for each policy and estimator, and the weights of each policy."""
@@ -78,3 +107,4 @@ class PolicyEstimates:
     weights: tuple[PolicyWeights, ...]
     replays: tuple[ReplayedPolicy, ...] = ()  # for the estimands loop and snapshot, in place of weights
     calibrations: tuple[ModelCalibration, ...] = ()  # of the models that these needed
+    stream: StreamCheck | None = None  # do users react to answers? None: the log's policy decides by more than scores

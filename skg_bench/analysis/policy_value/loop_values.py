@@ -3,13 +3,14 @@
 A replay gives each turn its reward where the log gave the same answer, else the reward's expectation. Several
 imputations differ in the draws of unknown answers and ratings, and so in what is learned from them. Two intervals come
 of it. *These users*, what would have happened to them: the luck of unknown answers, clustered as held-out residuals
-are. *Other users*: the spread between users, with Student's t. To both are added the spread between imputations
+are. *Other users*: the spread between users, with Student's t, whose degrees of freedom are fewer where few users carry
+it. To both are added the spread between imputations
 (Rubin 1987), the error of the models' means, and a quarter of the sensitivity.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, nan, sqrt
+from math import ceil, inf, nan, sqrt
 
 import numpy as np
 
@@ -21,17 +22,19 @@ from skg_bench.analysis.policy_value.estimates import (
     PolicyEstimates,
     PolicyValue,
     ReplayedPolicy,
+    StreamCheck,
 )
 from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.grid import F64, I32
 
 REPLAY_SUMS = (
     "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "variance", "llm_variance",
-    "llm_scale", "known", "modelled", "unsupported", "invented",
+    "llm_scale", "pair", "pair_square", "known", "modelled", "unsupported", "invented",
 )  # fmt: skip
 """Sums of a replay. `turns`; `value`: expected rewards. Over unknown answers: `chance`: expected rewards for being
-right, `scale`: these rewards if all are right, `variance` of these rewards; and the same over unsupported answers, and
-over the LLM's. Then turns whose answers are known, modelled and unsupported, and turns with an invented offer.
+right, `scale`: these rewards if all are right, `variance` of these rewards; the same over unsupported answers, and over
+the LLM's; `pair`: the logged reward and the target's together, `pair_square`: the expected square of that. Then turns
+whose answers are known, modelled and unsupported, and turns with an invented offer.
 """
 _MILDER, _HARSHER = -2, -1  # places of the replays with other ratings, after the imputations
 MOST_UNKNOWN = 0.10  # share of turns
@@ -130,10 +133,14 @@ def loop_values(
     *,
     estimand: str,
     reference: str,
+    stream: StreamCheck | None = None,
 ) -> PolicyEstimates:
-    """Values of targets, and their differences to the reference, paired by user."""
+    """Values of targets, and their differences to the reference, paired by user. `stream`: all are withheld where users
+    react to answers.
+    """
     means = {LOG: _of_log(logged, targets), **{name: _of_target(sums) for name, sums in targets.items()}}
-    withheld = {LOG: ""} | {name: _reason(sums, logged, calibrations) for name, sums in targets.items()}
+    reactive = "" if stream is None else _reacting(stream)
+    withheld = {LOG: ""} | {name: reactive or _reason(sums, logged, calibrations) for name, sums in targets.items()}
     values, replays = [], []
     for name, mean in means.items():
         gap = mean.minus(means[reference])
@@ -162,8 +169,9 @@ def loop_values(
             )  # fmt: skip
     rows = round(float(logged.turns.sum()))
     return PolicyEstimates(
-        reference, rows, len(logged.turns), logged.missing, tuple(values), (), tuple(replays), tuple(calibrations)
-    )
+        reference, rows, len(logged.turns), logged.missing, tuple(values), (), tuple(replays), tuple(calibrations),
+        stream,
+    )  # fmt: skip
 
 
 def _of_log(logged: LoggedRewards, targets: Mapping[str, ReplayedSums]) -> _Mean:
@@ -207,6 +215,7 @@ def _intervals(
     n, imputations = float(logged.turns.sum()), len(mean.by_imputation)
     sums = UserSums(np.stack([logged.turns, mean.by_user]))
     sampling, df = sums.spread(np.array([-mean.value, 1.0]) / n, (0,))
+    carried = min(df, _carried(mean.by_user - mean.value * logged.turns))
     between = float(mean.by_imputation.var(ddof=1)) * (1.0 + 1.0 / imputations) if imputations > 1 else 0.0
     model = luck = 0.0
     for of_llm, weight, variance in zip((True, False), mean.weights, mean.luck, strict=True):
@@ -215,8 +224,18 @@ def _intervals(
         luck += variance * max((each.clustering for each in models), default=1.0)
     low, high = mean.band
     shared = between + model + ((high - low) / 4.0) ** 2
-    other, these = (_half(shared + more, between, imputations, df) for more in (sampling**2, luck))
+    other = _half(shared + sampling**2, between, imputations, carried)
+    these = _half(shared + luck, between, imputations, df)
     return (mean.value - other, mean.value + other), (mean.value - these, mean.value + these)
+
+
+def _carried(parts: F64) -> float:
+    """Degrees of freedom of the variance between users, by the kurtosis of their parts `[G]` of an estimate: where few
+    users carry a difference, few tell how much it varies.
+    """
+    squares, fourths, users = float((parts**2).sum()), float((parts**4).sum()), len(parts)
+    effective = squares**2 / fourths if fourths else float(users)
+    return 2.0 * users * effective / (users - effective) if effective < users else inf
 
 
 def _half(variance: float, between: float, imputations: int, df: float) -> float:
@@ -234,6 +253,18 @@ def _too_sensitive(gap: _Mean) -> str:
         f"its difference lies between {low:+.4f} and {high:+.4f}, by ratings and answers that are not logged; "
         f"a width of {MOST_SENSITIVITY:g} is allowed. Log an arm that takes its decisions by chance, such as "
         "policy=interleave, or log the laxer of the two"
+    )
+
+
+def _reacting(stream: StreamCheck) -> str:
+    """Reason to withhold all verdicts; empty: none."""
+    if not stream.reactive:
+        return ""
+    size = "larger" if stream.z > 0 else "smaller"
+    return (
+        f"users react to answers: in {stream.decisions:,} turns chance decided whether a skill answered, and the "
+        f"{stream.feature} is {size} where one did (p {stream.p:.2g}). "
+        "Messages of the log are then not those that the target would get. Run the target, or take --estimand step"
     )
 
 

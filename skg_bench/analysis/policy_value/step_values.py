@@ -14,7 +14,14 @@ from math import inf, log, nan, sqrt
 import numpy as np
 
 from skg_bench.analysis.policy_value.decision_sums import RowMoments, SummedDecisions, UserSums
-from skg_bench.analysis.policy_value.estimates import EstimateVerdict, PolicyEstimates, PolicyValue, PolicyWeights
+from skg_bench.analysis.policy_value.estimates import (
+    MOST_ODDS,
+    EstimateVerdict,
+    PolicyEstimates,
+    PolicyValue,
+    PolicyWeights,
+    RatedValue,
+)
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, TUNING_GRID, PolicyEstimator
 from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.errors import UsageError
@@ -161,7 +168,7 @@ def _policy_weights(sums: SummedDecisions, policy: int, name: str) -> PolicyWeig
     error, _ = sums.by_user.spread(coefficients, (0,))
     weights = PolicyWeights(
         name, total / n, error, total**2 / figures.squares if total else 0.0,
-        figures.largest, figures.largest / total if total else 0.0, _bounds(sums, policy), "",
+        figures.largest, figures.largest / total if total else 0.0, _bounds(sums, policy), _rated(sums, policy), "",
     )  # fmt: skip
     return replace(weights, withheld=_reason(sums, policy, weights))
 
@@ -175,14 +182,43 @@ def _bounds(sums: SummedDecisions, policy: int) -> tuple[float, float] | None:
     return (known + sums.lowest * unknown) / sums.rows, (known + sums.highest * unknown) / sums.rows
 
 
+def _rated(sums: SummedDecisions, policy: int) -> RatedValue | None:
+    """Values by known rewards. Where the odds of being known are k times as large for good rewards as for bad ones, the
+    odds of good ones among missing rewards are 1/k of those among known ones, by Bayes. A reward between the lowest and
+    the highest counts as partly good.
+    """
+    unknown, span = sums.weights[policy].unknown, sums.highest - sums.lowest
+    weight = float(sums.by_user.totals[sums.places[policy]]) - unknown
+    if not unknown or not weight > 0:
+        return None
+    known = float(sums.by_user.totals[sums.column(policy, ESTIMATORS["ips"].term)])
+    good = min(max((known / weight - sums.lowest) / span, 0.0), 1.0)
+    values = []
+    for odds in (1.0, 1.0 / MOST_ODDS, MOST_ODDS):
+        share = good * odds / (1.0 - good + good * odds)
+        values.append((known + unknown * (sums.lowest + span * share)) / (weight + unknown))
+    return RatedValue(*values)
+
+
+def _by_odds(weights: PolicyWeights) -> str:
+    rated = weights.rated
+    if rated is None:
+        return ""
+    return (
+        f"; known ones alone say {rated.value:.5g}, and between {rated.low:.5g} and {rated.high:.5g} if the odds of "
+        f"being known are up to {MOST_ODDS:g} times as large for good ones as for bad ones, or the other way round"
+    )
+
+
 def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
     """Reason to withhold verdicts on a policy, and what to log instead; none: nothing."""
     if weights.bounds is not None:
         low, high = weights.bounds
         return (
             f"{sums.missing:,} of {sums.rows:,} rewards are missing, and nothing says by what chance; if they lie "
-            f"between the lowest and the highest known one, the value lies between {low:.5g} and {high:.5g}. Judge a "
-            "random part of the rewards, and log the chance as reward_propensity"
+            f"between the lowest and the highest known one, the value lies between {low:.5g} and {high:.5g}"
+            f"{_by_odds(weights)}. Have some judged that are drawn by chance: skg-bench data label LOG --n 500 --out "
+            "judged.csv writes the chance of each as reward_propensity"
         )
     if not weights.mean:
         return "it never does what the log did. Log with a chance of what it would do, such as by policy=interleave"

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.asking.arrivals import Answers, ask_each
+from skg_bench.asking.arrivals import CompletionsByPlace, ask_each
 from skg_bench.asking.asking import Completion, End, Prompt, TextModel
 from skg_bench.asking.chat_requests import PEER, ChatRequest, chat_reply
 from skg_bench.asking.gateway import Gateway, http_refusal
@@ -188,7 +188,7 @@ class PeerJobs:
         prompts = [under_way.prompt(ask.request, limit) for ask in asks]
         calls: dict[int, Completion] = {}
 
-        def done(answers: Answers) -> None:
+        def done(answers: CompletionsByPlace) -> None:
             calls.update(answers)
             for place, completion in answers.items():
                 asks[place].reply.set_result(_reply(asks[place].request, completion))

@@ -159,16 +159,19 @@ def _makers(kind: str, classes: int) -> list[Maker]:
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.linear_model import LogisticRegression
+        from threadpoolctl import threadpool_limits  # scikit-learn comes with it
     except ImportError as error:
         raise UsageError(f"--reward-model {kind} needs scikit-learn: {install_hint('estimate')}") from error
 
     def boosted(x: F64, y: I64, _rates: F64) -> Classifier:
         model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, min_samples_leaf=30, random_state=0)
-        return AllClasses(classes, model.fit(x, y))
+        with threadpool_limits(1):
+            return AllClasses(classes, model.fit(x, y))
 
     def logistic(x: F64, y: I64, _rates: F64, *, penalty: float) -> Classifier:
         mean, spread = x.mean(axis=0), np.maximum(x.std(axis=0), _LEAST_SPREAD)
-        model = LogisticRegression(C=1.0 / penalty, max_iter=1000).fit((x - mean) / spread, y)
+        with threadpool_limits(1):  # threads that wait for one another took most of the CPU
+            model = LogisticRegression(C=1.0 / penalty, max_iter=1000).fit((x - mean) / spread, y)
         weights, intercept = np.zeros((x.shape[1], classes)), np.full(classes, -np.inf)
         two = len(model.classes_) == 2
         intercept[model.classes_] = np.append(0.0, model.intercept_) if two else model.intercept_

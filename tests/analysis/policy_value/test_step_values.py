@@ -1,7 +1,7 @@
 """Intervals hold the truth, and what a log cannot carry is withheld, on logs whose truth is known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 
 import numpy as np
@@ -112,6 +112,24 @@ def test_rewards_that_are_missing_by_a_known_chance_cost_precision_and_no_truth(
     assert ((held.mean(axis=0) > 0.91) & (held.mean(axis=0) < 0.985)).all(), held.mean(axis=0)
     assert dropped.mean() < 0.2  # who leaves the others out is wrong
     assert np.nanmean(width[:, 0]) > 1.05 * np.nanmean(width[:, 1])  # a few are withheld by their mean weight
+
+
+@pytest.mark.parametrize(("of_good", "of_bad", "edge"), [(0.4, 0.1, "low"), (0.1, 0.4, "high"), (0.3, 0.3, "value")])
+def test_bounds_by_odds_are_sharp_where_ratings_are_given_by_such_odds(
+    of_good: float, of_bad: float, edge: str
+) -> None:
+    """Odds of .4 and of .1 are six times apart."""
+    rng = np.random.default_rng(8)
+    log = planted(rng, 3000, 0.0)
+    good = rng.random(len(log.user)) < log.reward
+    rated = rng.random(len(log.user)) < np.where(good, of_good, of_bad)
+    weights = answered(replace(log, reward=np.where(rated, good, np.nan))).weights[1]
+    truth = float((log.probability / log.propensity * good).mean())
+    assert weights.rated is not None
+    assert getattr(weights.rated, edge) == pytest.approx(truth, abs=0.01)
+    assert weights.bounds is not None
+    assert weights.bounds[0] < weights.rated.low < weights.rated.value < weights.rated.high < weights.bounds[1]
+    assert "if the odds of being known are up to 6 times as large" in weights.withheld
 
 
 def test_rewards_that_are_missing_by_an_unknown_chance_leave_bounds_alone() -> None:

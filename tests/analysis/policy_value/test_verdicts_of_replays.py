@@ -1,4 +1,4 @@
-"""Verdicts on replays: what few answers of the log were by luck shows nothing."""
+"""Verdicts and intervals of replays: what few answers, or few users, of the log were by luck shows nothing."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,9 @@ from skg_bench.analysis.policy_value.loop_values import (
     ReplayedSums,
     loop_values,
 )
+from skg_bench.study.replications import generator
 
+RATE, USERS = 0.0005, 40  # turns at which a target differs from the log; of a log of 100 turns a user, two
 G, TURNS, CHANCE = 10, 100.0, 0.85
 
 
@@ -29,3 +31,55 @@ def test_a_few_answers_that_were_all_right_are_no_verdict_on_a_target(unknown: f
     made = loop_values(logged, {"target": target}, [model], estimand="loop", reference="log")
     assert made.values[1].difference == pytest.approx(-unknown * (1 - CHANCE) / TURNS)
     assert made.values[1].verdict == verdict
+
+
+def rare(seed: int) -> tuple[float, tuple[float, float]] | None:
+    """Difference of a target that seldom differs, and its interval for other users; the truth is RATE / 2. None: the
+    target never differs.
+    """
+    rng = generator(11, seed)
+    turns = np.minimum(np.exp(rng.normal(4.6, 0.7, USERS)), 400.0).round() + 1.0
+    count = rng.poisson(RATE * np.exp(rng.normal(-0.32, 0.8, USERS)) * turns)
+    gain = 2.0 * rng.binomial(count, rng.beta(2.25, 0.75, USERS)) - count
+    sums = dict.fromkeys(REPLAY_SUMS, np.zeros(USERS)) | {"turns": turns, "value": gain, "known": turns}
+    target = ReplayedSums(np.array([np.tile(sums[name][:, None], 7) for name in REPLAY_SUMS]))
+    logged = LoggedRewards(turns, np.zeros(USERS), 0)
+    made = loop_values(logged, {"target": target}, [], estimand="loop", reference="log").values[1]
+    return (made.difference, made.difference_interval) if gain.any() else None
+
+
+def test_intervals_of_a_difference_that_few_users_carry_hold_the_truth() -> None:
+    made = [each for each in map(rare, range(400)) if each is not None]
+    assert 350 < len(made) < 400
+    held = np.array([low <= RATE / 2 <= high for _, (low, high) in made])
+    assert held.mean() > 0.97
+    halves = [(value + low) / 2 <= RATE / 2 <= (value + high) / 2 for value, (low, high) in made]
+    assert np.mean(halves) < 0.9
+
+
+def lucky(seed: int) -> tuple[float, float, tuple[float, float]]:
+    """What the LLM's answers came to for the users of a log, what a model of them says, and its interval."""
+    rng = generator(12, seed)
+    unknown = rng.poisson(3.0, G).astype(np.float64)
+    right = rng.binomial(unknown.astype(np.int64), CHANCE)
+    chance = unknown * (CHANCE + rng.normal(0.0, 0.01))
+    sums = dict.fromkeys(REPLAY_SUMS, np.zeros(G)) | {
+        "turns": np.full(G, TURNS), "value": chance, "chance": chance, "scale": unknown, "llm_scale": unknown,
+        "known": TURNS - unknown, "modelled": unknown,
+    }  # fmt: skip
+    share = chance / np.maximum(unknown, 1.0)
+    sums["variance"] = sums["llm_variance"] = unknown * share * (1.0 - share)
+    target = ReplayedSums(np.array([np.tile(sums[name][:, None], 7) for name in REPLAY_SUMS]))
+    model = ModelCalibration(LLM_ANSWERS, 1000, CHANCE, CHANCE, 0.01, 1.0, (0.0, CHANCE, CHANCE))
+    logged = LoggedRewards(np.full(G, TURNS), np.zeros(G), 0)
+    made = loop_values(logged, {"target": target}, [model], estimand="loop", reference="log")
+    n = G * TURNS
+    return float(right.sum() / n), made.values[1].difference, made.replays[0].these_users_difference
+
+
+def test_intervals_for_the_users_of_the_log_hold_what_comes_to_them_as_often_as_due() -> None:
+    made = [lucky(seed) for seed in range(400)]
+    held = np.mean([low <= truth <= high for truth, _, (low, high) in made])
+    assert 0.93 < held < 0.99
+    halved = np.mean([(value + low) / 2 <= truth <= (value + high) / 2 for truth, value, (low, high) in made])
+    assert halved < 0.85

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis.policy_value.decision_sums import DecisionSums, LoggedDecisions, PolicyChoices, needed_terms
-from skg_bench.analysis.policy_value.estimates import LOG, PolicyEstimates
+from skg_bench.analysis.policy_value.estimates import LOG, PolicyEstimates, PolicyValue, ReplayedPolicy
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS
 from skg_bench.analysis.policy_value.step_values import step_values
 from skg_bench.analysis.report.estimates_figure import estimates_svg
@@ -63,3 +63,31 @@ def test_values_that_are_all_unknown_are_named_and_have_no_mark() -> None:
     marks = groups(estimates_svg(made))
     assert len(marks) == 4
     assert all(mark.find(f"{SVG}circle") is None for mark in marks)
+
+
+def test_replayed_arms_have_both_intervals_and_a_band_and_a_withheld_one_its_band_alone() -> None:
+    values = [
+        PolicyValue("log", "loop", "replay", 0.70, (0.68, 0.72), None, 0.0, (0.0, 0.0), "reference"),
+        PolicyValue("strict", "loop", "replay", 0.75, (0.72, 0.78), None, 0.05, (0.02, 0.08), "higher"),
+        PolicyValue("lax", "loop", "replay", 0.66, (nan, nan), None, nan, (nan, nan), "withheld"),
+    ]
+    replays = [
+        ReplayedPolicy("strict", 0.98, 0.02, 0.0, 0.0, (0.74, 0.76), (0.04, 0.06), (0.045, 0.053), (0.6, 0.8), ""),
+        ReplayedPolicy("lax", 0.9, 0.0, 0.1, 0.0, (nan, nan), (nan, nan), (-0.08, 0.02), (0.5, 0.8), "too few"),
+    ]
+    text = estimates_svg(PolicyEstimates(LOG, 800, 40, 0, tuple(values), (), tuple(replays)))
+    log, strict, lax = groups(text)
+    thin, thick = strict.findall(f"{SVG}line")
+    assert (thin.get("class"), thick.get("class")) == ("ends", "these")
+    assert float(thin.get("x1", "nan")) < float(thick.get("x1", "nan")) < float(thick.get("x2", "nan"))
+    (dot,), band, log_dot = strict.findall(f"{SVG}circle"), strict.find(f"{SVG}rect"), log.find(f"{SVG}circle")
+    assert band is not None
+    assert log_dot is not None
+    scale = (float(dot.get("cx", "nan")) - float(log_dot.get("cx", "nan"))) / 0.05  # pixels a unit
+    assert float(band.get("x", "nan")) == pytest.approx(float(log_dot.get("cx", "nan")) + 0.045 * scale, abs=0.2)
+    assert float(band.get("width", "nan")) == pytest.approx(0.008 * scale, abs=0.2)
+    assert log.find(f"{SVG}rect") is None
+    assert (lax.get("class"), lax.findall(f"{SVG}line")) == ("withheld", [])
+    assert lax.find(f"{SVG}rect") is not None
+    assert "lax is withheld: too few." in text
+    assert "Thick: 95 %, these users" in text

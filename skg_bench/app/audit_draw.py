@@ -1,0 +1,102 @@
+"""`skg-bench data label LOG`, of a table of decisions: which of its rows people judge, drawn by chance.
+
+The table is written again with two more columns: `reward`, empty, and `reward_propensity`, the chance with which a row
+was drawn. Rows that are not to be judged keep an empty reward; `skg-bench estimate` then takes the file as it is.
+"""
+
+import csv
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+
+from skg_bench.analysis.labels.sheets import guarded
+from skg_bench.app.progress import console
+from skg_bench.core.draws import Purpose, draw, key
+from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.core.temporary import write_private
+from skg_bench.simulator.logs.decision_table import TableBlock, decision_table, is_list
+
+ADDED = ("judge", "reward", "reward_propensity")
+"""Columns that are added: which rows to judge, the reward to fill in, and the chance of having been drawn."""
+
+
+def draw_audit(log: Path, n: int, first: str | None, seed: int, out: Path | None) -> None:
+    """Write a table of decisions with the rows that are to be judged. `first`: a column of true and false; half of the
+    rows are drawn where it is true.
+
+    Raises UsageError for a table that has such columns, or fewer rows; OSError.
+    """
+    if out is None or out.suffix != ".csv":
+        raise UsageError(f"--out {out or ''}: name a new CSV file for the table with the rows that are to be judged")
+    if out.exists():
+        raise UsageError(f"{out} is there already, maybe with rewards in it; name another file, or remove it")
+    table = decision_table(log)
+    if taken := [name for name in ADDED if name in table.names]:
+        raise UsageError(f"{log} has a column {taken[0]!r}, which would be written; rename it, or leave it out")
+    if first is not None and first not in table.names:
+        raise UsageError(f"--first {first}: {log} has no such column; {nearest(first, table.names)}")
+    blocks = list(table.blocks(table.names))
+    rows = sum(map(len, blocks))
+    if lists := [name for name in table.names if blocks and is_list(blocks[0].cells[name])]:
+        raise UsageError(f"{log}: column {lists[0]!r} holds lists, and a sheet for people cannot; leave it out")
+    if first is not None and n < 2:
+        raise UsageError(f"--n {n}: one row cannot be half of them where {first} is true; draw two at least")
+    if rows <= n:
+        raise UsageError(f"--n {n:,}: {log} has {rows:,} rows; draw fewer, or judge all of them")
+    preferred = np.concatenate([_flags(block, first) for block in blocks])
+    chosen, chance = drawn_rows(preferred, n, seed)
+    write_private(out, _text(table.names, blocks, chosen, chance))
+    half = "" if first is None else f", {int((chosen & preferred).sum()):,} of them where {first} is true"
+    screen = console()
+    screen.print(f"{n:,} of {rows:,} rows to judge{half}: {out}", soft_wrap=True)
+    screen.print(
+        "fill in reward where judge is 1, a number or true and false; leave all other rows as they are", soft_wrap=True
+    )
+    screen.print(f"then: skg-bench estimate {out} --policy NAME=COLUMN", soft_wrap=True)
+
+
+def drawn_rows(preferred: Bool, n: int, seed: int) -> tuple[Bool, F64]:
+    """Rows that are drawn `[N]`, half of them among `preferred` where there are so many, and the chance of each."""
+    many, rows_left = int(preferred.sum()), int((~preferred).sum())
+    half = min(max(n // 2, n - rows_left), many)
+    order = draw(key(seed, np.arange(len(preferred))), 0, Purpose.JUDGED)
+    chosen, chance = np.zeros(len(preferred), np.bool_), np.zeros(len(preferred))
+    for part, size in ((preferred, half), (~preferred, n - half)):
+        rows: I64 = np.flatnonzero(part)
+        chosen[rows[np.argsort(order[rows], kind="stable")[:size]]] = True
+        chance[rows] = size / max(len(rows), 1)
+    return chosen, chance
+
+
+def _flags(block: TableBlock, first: str | None) -> Bool:
+    if first is None:
+        return np.zeros(len(block), np.bool_)
+    values = block.numbers(first, "true or false is needed, or 1 and 0")
+    if np.isnan(values).any():
+        raise block.fault(int(np.isnan(values).argmax()), first, "true or false is needed in every row")
+    return np.asarray(values != 0, np.bool_)
+
+
+def _text(names: tuple[str, ...], blocks: list[TableBlock], chosen: Bool, chance: F64) -> str:
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*names, *ADDED])
+    at = 0
+    for block in blocks:
+        columns = [map(_cell, block.cells[name].to_pylist()) for name in names]
+        for cells in zip(*columns, strict=True):
+            writer.writerow([*cells, int(chosen[at]), "", repr(float(chance[at]))])
+            at += 1
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    """A cell as text; a text that a spreadsheet program would compute is guarded, a number is not."""
+    text = "" if value is None else str(value)
+    try:
+        float(text)
+    except ValueError:
+        return guarded(text)
+    return text

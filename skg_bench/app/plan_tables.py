@@ -1,0 +1,91 @@
+"""`skg-bench plan`: a plan as a table, and what its reader must know."""
+
+import sys
+from collections.abc import Callable, Iterator
+from math import ceil, isinf, isnan
+from pathlib import Path
+
+from skg_bench.analysis.policy_value.contrast_plan import ContrastPlan, Design
+from skg_bench.analysis.statistics.planned_users import LEAST_EQUAL, LEAST_PILOT, LEAST_PLANNED
+from skg_bench.app.estimate_tables import named_target
+from skg_bench.app.progress import console, progress_bars
+from skg_bench.app.table_blocks import show_table
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.telling import telling_of
+
+_NO_END = "no end"
+_TEST = "test: two-sided at 5 %, Student's t, users independent; lost: against the better arm alone, meanwhile"
+_LOGS = (
+    "* interleave, softmax, epsilon_threshold: a log in which chance decides, to be asked by skg-bench estimate "
+    "--estimand step. Its difference is that in the states of the log. Lost: answers of neither arm count as wrong"
+)
+
+
+def show_plan(
+    plan_contrast: Callable[..., ContrastPlan],
+    folder: Path,
+    arm: str | None,
+    target: str | None,
+    *,
+    reference: str | None,
+    reward: str,
+    effect: float | None,
+) -> None:
+    """Print a plan. `plan_contrast`: the function of app/planning.py.
+
+    Raises UsageError for bad input.
+    """
+    with progress_bars("replay", console(sys.stderr)) as (progress, _):
+        plan = plan_contrast(
+            folder, arm, target=None if target is None else named_target(target), reference=reference, reward=reward,
+            effect=effect, progress=progress,
+        )  # fmt: skip
+    screen, noun = console(), telling_of(Run(folder).manifest).noun
+    size = f"as large as the pilot's, {plan.difference:+.4g}" if plan.effect is None else f"of {plan.effect:g}"
+    screen.print(
+        f"{plan.arm} less {plan.reference}, {plan.reward} a {noun}: {plan.difference:+.4g} in {folder}, {plan.users:,} "
+        f"users. Users who show a difference {size}, in 80 % of cases:",
+        soft_wrap=True,
+    )
+    headings = ["design", "users", "95 % interval", f"{noun}s", "answers differ", "lost", "US dollars"]
+    show_table(screen, headings, [_cells(design) for design in plan.designs])
+    for line in _notes(plan, noun):
+        screen.print(line, soft_wrap=True)
+
+
+def _cells(design: Design) -> list[str]:
+    planned = design.planned
+    doubt = "" if planned.trusted else ", not trusted"
+    ends = f"{_whole(design.groups * planned.low)} to {_whole(design.groups * planned.high)}{doubt}"
+    usd = "-" if isnan(design.usd) else _NO_END if isinf(design.usd) else f"{design.usd:,.2f}"
+    return [
+        design.name, _whole(design.users), ends, _whole(design.turns), _whole(design.apart), f"{design.lost:.4f}", usd,
+    ]  # fmt: skip
+
+
+def _whole(number: float) -> str:
+    return _NO_END if isinf(number) else f"{ceil(number):,}"
+
+
+def _notes(plan: ContrastPlan, noun: str) -> Iterator[str]:
+    planned = [design.planned for design in plan.designs]
+    if plan.doubt:
+        yield f"* the log does not tell enough of {plan.arm}: {plan.doubt}"
+    if not all(each.trusted for each in planned):
+        yield (
+            f"* not trusted: the pilot is too small, and the interval may be too narrow. It takes {LEAST_PILOT} users, "
+            f"there are {plan.users:,}; and {LEAST_EQUAL:g} who bear the spread alike, these are worth "
+            f"{min(each.equal for each in planned):.1f}"
+        )
+    if plan.effect is None:
+        yield "* the pilot's own difference is an estimate; with --effect, the least that matters, plans are surer"
+    if any(isinf(each.high) for each in planned):
+        size = f"a billion users may not show {plan.effect:g}" if plan.effect else "the difference may be 0"
+        yield f"* {_NO_END}: for all that the pilot tells, {size}; give a larger --effect, or take a larger pilot"
+    if any(each.users < LEAST_PLANNED for each in planned):
+        yield f"* below {LEAST_PLANNED} users a test of skewed differences finds more or less: take {LEAST_PLANNED}"
+    yield f"* no log is planned: {plan.without}" if plan.without else _LOGS
+    if plan.new_requests is not None:
+        enough = "no number of users is enough" if isinf(plan.new_requests) else f"{_whole(plan.new_requests)} users"
+        yield f"* for a verdict of skg-bench compare, on new {noun}s too, simulation takes more: {enough}"
+    yield _TEST
