@@ -29,8 +29,8 @@ def each_answer(
     last call, by the places of their questions. With `first_alone` the others wait until the first one has its answer.
 
     If an answer raises an error, or `done` a UsageError, no further answer begins. Those under way end and go to
-    `done`; then the error is raised. An answer is under way until `done` has returned. So if `done` counts what is spent, at
-    most `width` answers are not counted yet.
+    `done`; then the error is raised. An answer is under way until `done` has returned. So if `done` counts what is
+    spent, at most `width` answers are not counted yet.
     """
     arrivals: SimpleQueue[tuple[int, A, Future[None]] | None] = SimpleQueue()
     waiting = iter(enumerate(questions))
