@@ -3,9 +3,9 @@
 A replay gives each turn its reward where the log gave the same answer, else the reward's expectation. Several
 imputations differ in the draws of unknown answers and ratings, and so in what is learned from them. Two intervals come
 of it. *These users*, what would have happened to them: the luck of unknown answers, clustered as held-out residuals
-are. *Other users*: the spread between users, with Student's t, whose degrees of freedom are fewer where few users carry
-it. To both are added the spread between imputations
-(Rubin 1987), the error of the models' means, and a quarter of the sensitivity.
+are. *Other users*: the spread between users, with Student's t, of fewer degrees of freedom where few users carry it. To
+both are added the spread between imputations (Rubin 1987), the error of the models' means, and a quarter of the
+sensitivity.
 """
 
 from collections.abc import Mapping, Sequence
