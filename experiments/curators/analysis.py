@@ -17,9 +17,10 @@ from experiments.curators.lineup import (
     parted,
     real_models,
     world_of_run,
+    wrong_of,
 )
-from experiments.curators.pruning import HEADINGS, LEAST, Truth, judged_skills, texts_read, world_of, worths
-from experiments.curators.worths import AHEAD, WRONG, Row, Worths, difference_cells
+from experiments.curators.pruning import HEADINGS, LEAST, Truth, as_percent, judged_skills, texts_read, world_of, worths
+from experiments.curators.worths import AHEAD, Row, Worths, difference_cells
 from skg_bench.analysis.comparison.assay import OPEN, ClaimVerdict, Measured
 from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.analysis.counts.measure import PROVEN, Difference
@@ -79,7 +80,7 @@ def errors_table(runs: Sequence[Worths]) -> Table:
     """Reflectors by the share of verdicts that is turned round."""
     cells = [
         (
-            world_of_run(known.run), cap_of(known.run, arm), WRONG[arm], number(utility.mean, "utility"),
+            world_of_run(known.run), cap_of(known.run, arm), _share(known.run, arm), number(utility.mean, "utility"),
             *(("-",) * 4 if gap is None else difference_cells(gap)),
         )
         for known in runs
@@ -89,9 +90,13 @@ def errors_table(runs: Sequence[Worths]) -> Table:
     return Table("How good must a reflector be?", head, cells)
 
 
+def _share(run: Run, arm: str) -> str:
+    return f"{100 * wrong_of(run, arm):g} %"
+
+
 def errors_words(known: Worths) -> list[str]:
     """Sentence on what verdicts on skills cost that are turned round."""
-    gaps = {WRONG[arm]: gap for arm, (_, gap) in known.erring.items() if gap is not None}
+    gaps = {_share(known.run, arm): gap for arm, (_, gap) in known.erring.items() if gap is not None}
     if not gaps:
         return []
     costs = "; ".join(
@@ -142,7 +147,9 @@ def analysis_words(known: Worths) -> list[str]:
 
 def same_log(run: Run, since: int) -> tuple[list[str], bool]:
     """Sentence on whether curators read the same turns, and whether they all did."""
-    arms = [arm for arm in run.arms if "skills" in run.manifest["compositions"][arm]["policy"]]
+    made = run.manifest["compositions"]
+    named = [arm for arm in run.arms if arm.endswith("_log") and f"{arm.removesuffix('_log')}_given" in run.arms]
+    arms = [arm for arm in run.arms if arm in named or "skills" in made[arm]["policy"]]
     if len(arms) < 2:
         return [], True
     apart = {arm: n for arm, n in parted(run, arms, since).items() if n}
@@ -210,7 +217,7 @@ def pruning_findings(by_world: Mapping[str, Truth], evidence: Evidence) -> list[
         words = (
             f"Of {counts.done:,} skills that a simulated reflector {what}, {counts.precision:.1%} were bad: worth less "
             f"than the generic question. Of all {counts.judged:,} with {LEAST} ratings, {counts.base:.1%} were bad; of "
-            f"as many drawn by a coin, {low:.1%} to {high:.1%}. "
+            f"as many drawn by a coin, {as_percent(low)} to {as_percent(high)}. "
         )
         words = words if counts.done else f"No skill with {LEAST} ratings was {what}. "
         if nth and isfinite(share[0]):
@@ -228,13 +235,14 @@ def pruning_findings(by_world: Mapping[str, Truth], evidence: Evidence) -> list[
 
 def _elsewhere(truth: Truth, nth: int) -> str:
     if nth:
-        return f"{truth.better_of_reworded[0]:.1%} were better afterwards"
-    return f"{truth.removed.precision:.1%} of the removed were bad, and {truth.removed.base:.1%} of all"
+        return f"{as_percent(truth.better_of_reworded[0])} were better afterwards"
+    removed = truth.removed
+    return f"{as_percent(removed.precision)} of the removed were bad, and {as_percent(removed.base)} of all"
 
 
 def reflection_finding(rows: Sequence[Row], real: Mapping[str, str], evidence: Evidence) -> Finding:
-    """P49 by a real or recorded model beside its own sham; without one, what is not claimed. `real`: such models, by
-    arm of the runs.
+    """P49 by a real or recorded model beside the frozen book and its own sham; without one, what is not claimed.
+    `real`: such models, by arm of the runs.
     """
     claimed = "growth comes from the reflection of a real model"
     held = [row for row in rows if row.entry.learns in real and "sham" in row.against]
@@ -249,9 +257,10 @@ def reflection_finding(rows: Sequence[Row], real: Mapping[str, str], evidence: E
         )
         measured = "a real model without controls" if real else "no real model was asked"
         return Finding("P49", claimed, measured, "not testable here", words, evidence)
-    gap = held[0].against["sham"]
-    verdict: ClaimVerdict = "reproduced" if gap.verdict in AHEAD else "not reproduced"
-    words = f"{held[0].entry.curator} ({held[0].model}): {held[0].reading}."
+    gap, grown = held[0].against["sham"], held[0].against["frozen"]
+    both = gap.verdict in AHEAD and grown.verdict in AHEAD
+    verdict: ClaimVerdict = "reproduced" if both else "not reproduced"
+    words = f"{held[0].entry.curator} ({held[0].model}): {held[0].reading}; less the frozen book {beyond(grown)}."
     return Finding("P49", claimed, Measured.of(gap.estimate, "utility a purchase"), verdict, words, evidence)
 
 
@@ -300,6 +309,11 @@ def analyse(runs: Runs) -> Report:
     curators read the very same turns where the regime says so.
     """
     known = [Worths.of(run) for run in runs]
+    if len(sinces := {each.since for each in known}) > 1:
+        raise UsageError(
+            f"these runs learn at a user's first {' and '.join(map(str, sorted(sinces)))} purchases, so that their "
+            "utilities are of other purchases; give runs of one freeze_at"
+        )
     labels = [(each.rows[0].cap, each.rows[0].world) for each in known]
     if twice := [label for i, label in enumerate(labels) if label in labels[:i]]:
         raise UsageError(
@@ -323,9 +337,11 @@ def analyse(runs: Runs) -> Report:
         f"P49: {growth.words}",
     ]
     parts: list[Table | str] = [summary_table(rows), *controls, curve, removals, *read, confusion(), *sentences]
-    m = runs[0].manifest
+    sizes = dict.fromkeys(
+        f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}" for m in (run.manifest for run in runs)
+    )
     learning = (
-        f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}. Curators learn at a user's first {known[0].since} "
+        f"{'; '.join(sizes)}. Curators learn at a user's first {known[0].since} "
         "purchases. All utilities are of later purchases: books stay as they are, and nothing is paid for learning."
     )
     notes = (

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import isfinite
 
 from skg_bench.analysis.report.chart import tick, ticks
 
@@ -98,7 +99,8 @@ def _panel(
     for point in points:
         colour = f"var(--c{curators.index(point.curator) % COLOURS})"
         (x, y), low, high = at(point.usd, point.gain), at(0, point.low)[1], at(0, point.high)[1]
-        body.append(f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{colour}" stroke-opacity="0.55"/>')
+        if isfinite(low) and isfinite(high):  # one user has no interval
+            body.append(f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{colour}" stroke-opacity="0.55"/>')
         body.append(_dot(x, y, colour, filled=not point.capped))
     return body
 

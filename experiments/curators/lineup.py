@@ -68,6 +68,12 @@ def _models(node: Any, *, inside: bool = False) -> Iterator[Mapping[str, Any]]:
             yield from _models(value, inside=key == "llm")
 
 
+def wrong_of(run: Run, arm: str) -> float:
+    """Share of the verdicts of an arm's reflector that is turned round."""
+    models = _models(run.manifest["compositions"][arm]["curator"])
+    return float(next((node["wrong"] for node in models if "wrong" in node), 0.0))
+
+
 def cap_of(run: Run, arm: str) -> str:
     """Cap on the tokens of a user of an arm, in words."""
     tokens = run.manifest["compositions"][arm]["curator"].get("tokens", NO_CAP)
@@ -103,7 +109,7 @@ def parted(run: Run, arms: Sequence[str], turns: int) -> dict[str, int]:
 
 def _changed(run: Run, arm: str, turns: int) -> int:
     """Turns at which skills that are chosen from were removed or reworded."""
-    oldest = run.manifest["compositions"][arm]["policy"]["skills"]
+    oldest = run.manifest["compositions"][arm]["policy"].get("skills", 0)
     rows = run.updates(arm, ["user", "turn", "op", "skill"]).to_pylist()
     hits = {
         (row["user"], row["turn"])

@@ -7,7 +7,7 @@ also those that were kept.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -211,7 +211,7 @@ class Truth:
 
     def rows(self, arm: str) -> Iterator[tuple[str, ...]]:
         """Rows of the table: removals, and rewordings."""
-        tell = f"{self.auc:.2f}"
+        tell = f"{self.auc:.2f}" if isfinite(self.auc) else "-"
         yield _row(arm, "REMOVE", self.removed, tell, ("", ""))
         shares = (f"{(self.gains > 0).mean():.0%}", f"{(self.gains < 0).mean():.0%}") if len(self.gains) else ("", "")
         yield _row(arm, "UPDATE", self.reworded, tell, shares)
@@ -233,12 +233,17 @@ def share_over_users(marked: Sequence[tuple[int, bool]]) -> tuple[float, float, 
     return float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0)
 
 
+def as_percent(share: float) -> str:
+    """The share, or a dash where there is none."""
+    return f"{share:.1%}" if isfinite(share) else "-"
+
+
 def _row(arm: str, operation: str, counts: Verdict, tell: str, shares: tuple[str, str]) -> tuple[str, ...]:
     low, high = counts.coin
     return (
-        arm, operation, f"{counts.judged:,}", f"{counts.base:.1%}", f"{counts.done:,}", f"{counts.precision:.1%}",
-        f"{low:.1%} to {high:.1%}", f"{counts.recall:.1%}", f"{counts.done / max(counts.judged, 1):.1%}", counts.word,
-        tell, *shares,
+        arm, operation, f"{counts.judged:,}", as_percent(counts.base), f"{counts.done:,}",
+        as_percent(counts.precision), f"{as_percent(low)} to {as_percent(high)}", as_percent(counts.recall),
+        f"{counts.done / max(counts.judged, 1):.1%}", counts.word, tell, *shares,
     )  # fmt: skip
 
 

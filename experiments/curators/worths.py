@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.curators.lineup import CONTROLS, Entry, cap_of, entries, model_of, world_of_run
+from experiments.curators.lineup import CONTROLS, Entry, cap_of, entries, model_of, world_of_run, wrong_of
 from skg_bench.analysis.counts.measure import Difference, contrast, differences, identical, measure
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import metrics_of
@@ -14,12 +14,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
 AHEAD, BEHIND, SAME = ("better", "higher"), ("worse", "lower"), ("identical", "equal for every user")
-WRONG = {
-    "reflecting": "0 %",
-    "wrong_10": "10 %",
-    "wrong_25": "25 %",
-    "wrong_50": "50 %",
-}  # arms by share of wrong verdicts
+CURVE = ("reflecting", "wrong_10", "wrong_25", "wrong_50")  # arms by how often their reflector errs
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Worths:
     run: Run
     since: int  # purchase from which on books stay
     rows: Sequence[Row]
-    erring: Mapping[str, tuple[Estimate, Difference | None]]  # by arm of WRONG: utility, and less that of no errors
+    erring: Mapping[str, tuple[Estimate, Difference | None]]  # by arm of CURVE: utility, and less that of no errors
     told: Difference | None  # the analysis alone, less the whole reflection
 
     @classmethod
@@ -96,7 +91,7 @@ class Worths:
             raise UsageError(f"{run.path} has no user with more than {since} purchases; run it for more weeks")
         utility = metrics_of(run, Utility.of(run.config))["utility"]
         pairs = [(entry.measured, arm) for entry in lineup for arm in entry.against.values()]
-        erring = [arm for arm in WRONG if arm in run.arms]
+        erring = erring_arms(run)
         pairs += [(arm, erring[0]) for arm in erring[1:]]
         pairs += [("analysis", "reflecting")] if {"analysis", "reflecting"} <= {*run.arms} else []
         gaps = [
@@ -135,19 +130,43 @@ class _Counted:
 
 
 def _check(run: Run, lineup: Sequence[Entry], since: int) -> None:
-    """Raise UsageError for a curator without a frozen book beside it, and for one that learns on."""
+    """Raise UsageError for a curator without a frozen book, an empty and a sham control beside it, for one that learns
+    on, and for arms that are not what their names say.
+    """
     for entry in lineup:
         if "frozen" not in entry.against:
             raise UsageError(
                 f"{run.path} has {entry.measured!r} and no arm whose book stays as it began beside it; add "
                 "'+arms.frozen=[curator=none]', and on the same log '+arms.frozen_given=[curator=none,mood=fresh]'"
             )
-        made = run.manifest["compositions"][entry.learns]
+        if lacking := [name for name in ("empty", "sham") if name not in entry.against]:
+            raise UsageError(
+                f"{run.path} has {entry.measured!r} and no {' and no '.join(lacking)} control beside it; name them "
+                "'empty_given' and 'CURATOR_sham_given', as conf/experiment/curators.yaml does"
+            )
+        compositions = run.manifest["compositions"]
+        if not compositions[entry.against["empty"]]["policy"]["_target_"].endswith(".Never"):
+            raise UsageError(f"{run.path}: {entry.against['empty']!r} serves skills; give it policy=never")
+        if not compositions[entry.against["frozen"]]["curator"]["_target_"].endswith(".NoLearning"):
+            raise UsageError(f"{run.path}: {entry.against['frozen']!r} learns; give it curator=none")
+        if entry.measured != entry.learns and compositions[entry.measured]["fork"] != f"{entry.learns}@{since}":
+            raise UsageError(
+                f"{run.path}: {entry.measured!r} does not serve what {entry.learns!r} has learned; give it "
+                f"fork={entry.learns}@{since}"
+            )
+        made = compositions[entry.learns]
         if (made["freeze"], made["freeze_at"]) != ("all", since):
             raise UsageError(
                 f"{run.path}: {entry.learns!r} has freeze={made['freeze']} and freeze_at={made['freeze_at']}, so that "
                 f"it learns on where others are measured; give it freeze=all and freeze_at={since}"
             )
+
+
+def erring_arms(run: Run) -> list[str]:
+    """Arms of CURVE, the one without errors first; none where that is missing, as others are held against it."""
+    if CURVE[0] not in run.arms or wrong_of(run, CURVE[0]):
+        return []
+    return [arm for arm in CURVE if arm in run.arms]
 
 
 def paid(run: Run, arm: str) -> tuple[float, float]:

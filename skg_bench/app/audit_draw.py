@@ -74,15 +74,16 @@ def drawn_rows(preferred: Bool, n: int, seed: int) -> tuple[Bool, F64]:
 def _flags(block: TableBlock, first: str | None) -> Bool:
     if first is None:
         return np.zeros(len(block), np.bool_)
-    values = block.numbers(first, "true or false is needed, or 1 and 0")
-    if np.isnan(values).any():
-        raise block.fault(int(np.isnan(values).argmax()), first, "true or false is needed in every row")
+    words = "true or false is needed in every row, or 1 and 0"
+    values = block.numbers(first, words)
+    if (neither := (values != 0) & (values != 1)).any():  # NaN, too
+        raise block.fault(int(neither.argmax()), first, words)
     return np.asarray(values != 0, np.bool_)
 
 
 def _text(names: tuple[str, ...], blocks: list[TableBlock], chosen: Bool, chance: F64) -> str:
     text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\r\n")  # so that both of its characters are quoted within a cell
     writer.writerow([*names, *ADDED])
     at = 0
     for block in blocks:

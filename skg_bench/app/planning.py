@@ -142,6 +142,7 @@ def _arms_pilot(run: Run, arm: str, reference: str, reward: str) -> Pilot:
     logs = () if without else tuple(_logs(run, names, pairs, -prices.wrong if prices else 0.0))
     users = len(pairs.turns)
     usd = [sum(float(np.nansum(table[name].to_numpy())) for name in LOSS_COLUMNS[1:3]) for table in (first, second)]
+    usd = usd if any(usd) else [np.nan, np.nan]  # nothing was metered, as in results made elsewhere
     return Pilot(
         pairs.means(pairs.reference), pairs.means(pairs.arm), len(user) / users, float(pairs.apart.sum()) / users,
         (usd[0] / users, usd[1] / users), logs, without, "",

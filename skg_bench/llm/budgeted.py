@@ -76,11 +76,11 @@ class Budgeted:
 
         def arrived(answers: arrivals.CompletionsByPlace) -> None:
             nonlocal left, reached
-            left -= len(answers)
             try:
                 spent = ledger.add(answers.values())
             finally:
                 done(answers)
+            left -= len(answers)  # not of a caller that failed: it has not got them
             if reached is None:  # once is enough: what is under way is to be handed on
                 try:
                     self._check(spent)

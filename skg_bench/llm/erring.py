@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skg_bench.asking import arrivals
 from skg_bench.asking.asking import Completion, Prices, Prompt, TextModel, check_writes
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
@@ -47,8 +48,18 @@ class Erring:
 
         Raises UsageError as the model inside does.
         """
-        answers = self.llm.complete(prompts)
-        return [self._erred(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
+        return arrivals.complete(self.each, prompts)
+
+    def each(self, prompts: Sequence[Prompt], done: arrivals.Done) -> None:
+        """Call `done` for answers as they come.
+
+        Raises UsageError as the model inside does.
+        """
+
+        def arrived(answers: arrivals.CompletionsByPlace) -> None:
+            done({place: self._erred(prompts[place], answer) for place, answer in answers.items()})
+
+        arrivals.ask_each(self.llm, prompts, arrived)
 
     def _erred(self, prompt: Prompt, answer: Completion) -> Completion:
         if prompt.role != _ROLE or answer.end != "ok":

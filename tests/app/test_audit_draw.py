@@ -76,6 +76,17 @@ def test_the_same_seed_draws_the_same_rows_and_texts_are_guarded(log: Path) -> N
     assert Path("a.csv").stat().st_mode & 0o077 == 0
 
 
+def test_texts_with_line_ends_of_any_kind_stay_in_their_row(log: Path) -> None:
+    texts = ["a\rb", "a\nb", "a\r\nb", 'a"b', "a,b", "x\r"]
+    table = {"message": texts, "propensity": [0.5] * 6, "fewer": [0.4] * 6}
+    pq.write_table(pa.table(table), "ends.parquet")
+    assert call("data", "label", "ends.parquet", "--n", "5", "--out", "j.csv")[0] == 0
+    with Path("j.csv").open(newline="") as file:
+        assert [row["message"] for row in csv.DictReader(file)] == texts
+    filled("j.csv", np.arange(6.0))
+    assert skg_bench.estimate("j.csv", {"fewer": "fewer"}).missing == 1
+
+
 @pytest.mark.parametrize("many", [0, 3, 40, 97, 100])
 @pytest.mark.parametrize("n", [2, 10, 60, 99])
 def test_chances_are_those_of_the_draw(many: int, n: int) -> None:
@@ -92,6 +103,7 @@ def test_chances_are_those_of_the_draw(many: int, n: int) -> None:
         ("--n 50 --out j.txt", "name a new CSV file"),
         ("--n 50 --out j.csv --first hits", "hit"),
         ("--n 50 --out j.csv --first message", "true or false is needed"),
+        ("--n 50 --out j.csv --first propensity", "propensity is 0.5; true or false is needed"),
         ("--n 4000 --out j.csv", "draw fewer"),
         ("--n 1 --first hit --out j.csv", "draw two"),
         ("--out j.csv --price 1", "--price"),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -30,9 +31,10 @@ from experiments.curators.lineup import (
     parted,
     real_models,
     world_of_run,
+    wrong_of,
 )
 from experiments.curators.pruning import Truth, Verdict, share_over_users
-from experiments.curators.worths import Row, Worths, paid, reading
+from experiments.curators.worths import Row, Worths, erring_arms, paid, reading
 from skg_bench.analysis.comparison.findings import Evidence
 from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Utility, metrics
@@ -52,6 +54,8 @@ ARMS = {  # curators that cost little
     "reflective_sham": f"{SHAM}, {C}.says=any",
     "reflective_log": f"{C}=reflective, {KEEPS}, {LOG}",
     "reflective_given": "fork=reflective_log@12, curator=none, mood=fresh",
+    "reflective_sham_log": f"{SHAM}, {C}.says=any, {C}.curator.remove_after=null, {C}.curator.rewords=0, {LOG}",
+    "reflective_sham_given": "fork=reflective_sham_log@12, curator=none, mood=fresh",
     "reasoning_bank_log": f"{C}=reasoning_bank, {LOG}",
     "empty_given": "fork=reflective_log@12, curator=none, mood=fresh, policy=never",
     "frozen_given": "curator=none, mood=fresh",
@@ -78,12 +82,11 @@ def short_of(run: Run, arm: str) -> Run:
     return other
 
 
-def learning_on(run: Run, arm: str) -> Run:
-    """The run as if an arm had never stopped to learn."""
-    other, made = Run(run.path), run.manifest["compositions"]
-    other.__dict__["manifest"] = {
-        **run.manifest, "compositions": {**made, arm: {**made[arm], "freeze": None, "freeze_at": None}}
-    }  # fmt: skip
+def composed(run: Run, arm: str, **parts: Any) -> Run:
+    """The run as if an arm had been composed of other parts."""
+    other, compositions = Run(run.path), run.manifest["compositions"]
+    changed = {**compositions, arm: {**compositions[arm], **parts}}
+    other.__dict__["manifest"] = {**run.manifest, "compositions": changed}
     return other
 
 
@@ -208,6 +211,7 @@ def test_the_report_says_which_models_were_asked_and_what_is_not_claimed_without
     assert (growth.id, growth.verdict) == ("P49", "not testable here")
     real = {"real": "Endpoint"}
     assert reflection_finding([row("real", frozen=9, sham=9)], real, EVIDENCE).verdict == "reproduced"
+    assert reflection_finding([row("real", frozen=0, sham=9)], real, EVIDENCE).verdict == "not reproduced"
     assert reflection_finding([row("real", frozen=9, sham=0)], real, EVIDENCE).verdict == "not reproduced"
     alone = reflection_finding([row("x", frozen=9, sham=9)], real, EVIDENCE)
     assert (alone.verdict, "0 USD" in alone.words) == ("not testable here", False)
@@ -233,12 +237,64 @@ def test_two_runs_of_one_world_and_cap_and_a_run_without_curators_are_refused_by
     manifest = short_of(run, "frozen_given")
     with pytest.raises(UsageError, match="has 'reflective_given' and no arm whose book stays as it began"):
         Worths.of(manifest)
-    manifest = learning_on(run, "reflective_log")
+    manifest = composed(run, "reflective_log", freeze=None, freeze_at=None)
     with pytest.raises(UsageError, match="'reflective_log' has freeze=None and freeze_at=None, so that it learns on"):
         Worths.of(manifest)
+    for arm, lacking in (("empty_given", "empty"), ("reflective_sham_given", "sham")):
+        with pytest.raises(UsageError, match=f"has 'reflective_given' and no {lacking} control beside it"):
+            Worths.of(short_of(run, arm))
+    parts = run.manifest["compositions"]["reflective_log"]
+    with pytest.raises(UsageError, match="'reflective_empty' serves skills; give it policy=never"):
+        Worths.of(composed(run, "reflective_empty", policy=parts["policy"]))
+    with pytest.raises(UsageError, match="'frozen' learns; give it curator=none"):
+        Worths.of(composed(run, "frozen", curator=parts["curator"]))
+    for fork in (None, "reflective_log@11", "reflective@12"):
+        with pytest.raises(UsageError, match="does not serve what 'reflective_log' has learned; give it fork="):
+            Worths.of(composed(run, "reflective_given", fork=fork))
     short = made(tmp_path / "short", "users=1", "weeks=1")
     with pytest.raises(UsageError, match="has no user with more than 12 purchases"):
         Worths.of(short)
+
+
+def test_arms_are_held_to_one_log_by_their_name_whatever_their_policy(run: Run) -> None:
+    chooser, other = run.manifest["compositions"]["reflective"]["policy"], run
+    for arm in run.arms:
+        other = composed(other, arm, policy=chooser)
+    assert same_log(other, 12)[1]  # what is named so read one log
+    compositions = {**other.manifest["compositions"], "careless_given": other.manifest["compositions"]["frozen"]}
+    other.__dict__["manifest"] = {**other.manifest, "arms": [*compositions], "compositions": compositions}
+    (words,), same = same_log(other, 12)
+    assert words.startswith("NOT the same log")
+    assert not same
+
+
+def test_runs_that_learn_for_other_times_are_not_put_beside_one_another(run: Run) -> None:
+    later, made_of = Run(run.path), run.manifest
+    given = made_of["compositions"]
+    parts = {arm: {**part, "freeze_at": 11} for arm, part in given.items()}
+    for arm in ("reflective", "reflective_sham"):
+        parts[f"{arm}_given"] = {**parts[f"{arm}_given"], "fork": f"{arm}_log@11"}
+    later.__dict__["manifest"] = {**made_of, "compositions": parts, "config": {**run.config, "freeze_at": 11}}
+    assert later.config["freeze_at"] == 11
+    with pytest.raises(UsageError, match="learn at a user's first 11 and 12 purchases"):
+        analyse([run, later])
+
+
+def test_how_often_a_reflector_errs_is_read_from_its_model_and_needs_one_that_does_not(run: Run) -> None:
+    def erring(**shares: float) -> Run:
+        other, made = Run(run.path), run.manifest["compositions"]
+        curators = {
+            arm: {"curator": {"llm": {"_target_": "a.Erring", "wrong": share}}} for arm, share in shares.items()
+        }
+        compositions = {**made, **curators}
+        other.__dict__["manifest"] = {**run.manifest, "arms": [*compositions], "compositions": compositions}
+        return other
+
+    told = erring(reflecting=0.0, wrong_10=0.3)
+    assert (wrong_of(told, "wrong_10"), wrong_of(told, "frozen")) == (0.3, 0.0)
+    assert erring_arms(told) == ["reflecting", "wrong_10"]
+    assert erring_arms(erring(wrong_10=0.1, wrong_25=0.25)) == []
+    assert erring_arms(erring(reflecting=0.2, wrong_25=0.25)) == []
 
 
 def test_worlds_and_caps_are_told_by_what_was_run_and_not_by_words_of_a_command(run: Run, tmp_path: Path) -> None:
@@ -290,6 +346,11 @@ def test_a_share_is_less_certain_where_few_users_bring_it() -> None:
     assert highest - lowest > 2 * (high - low)
     assert np.isnan(share_over_users([(0, True)])[0])
     nothing = (float("nan"),) * 3
+    (removed, _) = Truth(Verdict(1, 0, 1, 0), Verdict(0, 0, 0, 0), float("nan"), nothing, nothing, np.zeros(0)).rows(
+        "x"
+    )
+    assert removed[5:9] == ("0.0%", "- to -", "-", "100.0%")
+    assert removed[10] == "-"
     assert holding(Truth(Verdict(0, 0, 0, 0), Verdict(0, 0, 0, 0), 0.5, nothing, nothing, np.zeros(0))) == (
         False,
         False,
@@ -306,6 +367,8 @@ def test_on_the_frontier_nobody_else_gains_as_much_for_less() -> None:
     )
     assert frontier([waste, dear, level, cheap]) == [cheap, dear]
     assert frontier([replace(cheap, gain=-0.01)]) == []  # to learn nothing is cheaper, and better
+    alone = drawn("Title", [], {"one": [replace(cheap, low=float("nan"), high=float("nan"))]})  # one user
+    assert "nan" not in alone
     figure = drawn("Title & more", ["how <so>"], {"one": [cheap, dear], "two": [waste, replace(level, capped=True)]})
     root = ET.fromstring(figure)  # noqa: S314
     circles = [each for each in root.iter() if each.tag.endswith("circle")]

@@ -131,6 +131,21 @@ def test_an_error_of_the_model_or_the_caller_passes(model: Streaming, tmp_path: 
         budgeted(model, tmp_path, tokens=10**9).each(prompts(1), done)
 
 
+def test_an_answer_that_could_not_be_handed_on_after_the_budget_was_reached_ends_in_its_error(
+    model: Streaming, tmp_path: Path
+) -> None:
+    taken: dict[int, Completion] = {}
+
+    def done(answers: Mapping[int, Completion]) -> None:
+        if taken:
+            raise UsageError("the disk is full")
+        taken.update(answers)
+
+    with pytest.raises(BudgetReached):
+        budgeted(model, tmp_path, tokens=EACH).each(prompts(2), done)
+    assert len(taken) == 1
+
+
 @pytest.mark.parametrize("limit", [{"tokens": 0}, {"tokens": -5}, {"usd": 0}, {"usd": -0.5}, {"usd": float("nan")}])
 def test_a_budget_of_nothing_is_refused(limit: dict[str, Any], model: Streaming, tmp_path: Path) -> None:
     (name,) = limit

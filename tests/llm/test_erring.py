@@ -1,14 +1,19 @@
 """A model whose reflector errs: as often as it says, in what skills did, and in nothing else."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skg_bench.asking.asking import Completion, Prompt
+from skg_bench.asking.recording import opened_recording
 from skg_bench.core.errors import UsageError
 from skg_bench.llm.erring import Erring
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.simulated import Simulated
 from tests.curator.test_writers import Answering
+from tests.llm.models import Streaming, sent
+from tests.llm.models import prompts as asks
 
 REFLECTION = {"analysis": "a", "helpful_skill_ids": ["x-1"], "harmful_skill_ids": ["x-2"], "new_learnings": []}
 
@@ -44,6 +49,14 @@ def test_other_roles_and_failed_answers_are_handed_on() -> None:
     erring = Erring(model(), 1.0)
     assert not any(turned(erring.complete(prompts("skill_manager", 3))))
     assert [each.end for each in Erring(model(None), 1.0).complete(prompts("reflector", 2))] == ["timeout"] * 2
+
+
+def test_what_was_paid_for_before_an_error_is_handed_on_and_recorded(tmp_path: Path) -> None:
+    inside = Streaming(str(tmp_path / "sent"), in_flight=2, fails_at=5)
+    recorded = RecordedModel(Erring(inside, 0.0), "both", str(tmp_path / "asked"))
+    with pytest.raises(UsageError, match="the key is wrong"):
+        recorded.complete(asks(20))
+    assert len(opened_recording(tmp_path / "asked")) == len(sent(inside)) - 1 >= 4
 
 
 def test_shares_and_models_that_cannot_be_are_refused_by_name() -> None:

@@ -60,7 +60,7 @@ def sheet_rows(hit_pairs: HitPairs, turns: Sequence[int], seed: int = 0) -> list
 def sheet_text(groups: Sequence[Sequence[SheetRow]]) -> str:
     """The CSV file, with an empty column `label`."""
     text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\r\n")  # so that both of its characters are quoted within a cell
     writer.writerow(SHEET_HEAD)
     writer.writerows(
         (row.pair, row.when, guarded(row.message), guarded(row.answer), "") for rows in groups for row in rows

@@ -48,13 +48,13 @@ def test_turns_do_not_come_in_the_order_of_their_strata(pairs: HitPairs) -> None
 
 
 def test_a_sheet_comes_back_with_its_texts(pairs: HitPairs, tmp_path: Path) -> None:
-    hostile = ["=1+1", "-2", "a\r\nb", 'quote " and, comma', HOSTILE, "'=quoted"]
-    table = pa.table({"message": hostile, "logged_answer": hostile, "user": [0] * 6, "event": list(range(6)),
-                      "time": [None] * 6, "logged_time": ["2026-01-05 10:00:00"] * 6})  # fmt: skip
-    groups = sheet_rows(replace(pairs, table=table, stored={"a": pa.chunked_array([hostile[::-1]])}), range(6))
+    hostile = ["=1+1", "-2", "a\r\nb", "a\rc", 'quote " and, comma', HOSTILE, "'=quoted"]
+    table = pa.table({"message": hostile, "logged_answer": hostile, "user": [0] * 7, "event": list(range(7)),
+                      "time": [None] * 7, "logged_time": ["2026-01-05 10:00:00"] * 7})  # fmt: skip
+    groups = sheet_rows(replace(pairs, table=table, stored={"a": pa.chunked_array([hostile[::-1]])}), range(7))
     text = sheet_text(groups)
     assert not any(cell.startswith("=") for row in csv.reader(StringIO(text)) for cell in row)
-    (tmp_path / "s.csv").write_text(text.replace(",\n", ",right\n"), newline="")
+    (tmp_path / "s.csv").write_text(text.replace(",\r\n", ",right\r\n"), newline="")
     assert [f"{label.pair:016x}" for label in read_sheet(tmp_path / "s.csv")] == [r.pair for g in groups for r in g]
 
 
