@@ -1,4 +1,4 @@
-"""Curators beside their own controls: which differences hold, what they cost, and whether what they remove is bad."""
+"""Curators beside their own controls: which differences hold, what learning cost, and what was removed."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -36,6 +36,13 @@ PRUNING = ("lifelong", "lifelong_coin")  # arms that learn on to the end
 INTERVALS = ("95 %, other users", "95 %, also other purchases")
 COMMAND = "skg-bench claims --make curators"  # makes the runs, and this report of them
 WORLD = " ".join(f"simulator.{text}" for text in TELLING)
+READING = """
+* Models are scripted or simulated, as the table says. They show that methods and controls work, and not how good a real
+  model is. The scripts of all methods note the same things. USD are by the configured prices.
+* Ahead of `empty`: it helps to say what was learned. Ahead of `sham`: it matters what the texts say, which the scripts
+  decide here. Ahead of `coin`: ratings matter. Only `reflecting` and `reflective` rate skills, and have this control.
+* In the closed loop, advice wears off for users who hear it often. On the same log it does not.
+""".strip()
 
 
 def summary_table(rows: Sequence[Row]) -> Table:
@@ -48,7 +55,7 @@ def summary_table(rows: Sequence[Row]) -> Table:
         for row in rows
     ]  # fmt: skip
     head = ("curator", "regime", "cap", "world", "model", "utility a purchase", "- frozen",
-            "USD of learning a user, by its prices", "tokens a user", "beside its controls")  # fmt: skip
+            "USD of learning, a user", "tokens of learning, a user", "beside its controls")  # fmt: skip
     return Table("Curators, once their books stay", head, cells)
 
 
@@ -79,7 +86,7 @@ def errors_table(runs: Sequence[Worths]) -> Table:
         for known in runs
         for arm, (utility, gap) in known.erring.items()
     ]  # fmt: skip
-    head = ("world", "cap", "verdicts turned round", "utility a purchase", "- none", *INTERVALS, "verdict")
+    head = ("world", "cap", "verdicts turned round", "utility a purchase", "- 0 %", *INTERVALS, "verdict")
     return Table("How good must a reflector be?", head, cells)
 
 
@@ -88,32 +95,42 @@ def _share(run: Run, arm: str) -> str:
 
 
 def errors_words(known: Worths) -> list[str]:
-    """Sentence on what verdicts that are turned round cost."""
+    """Sentence on what verdicts on skills cost that are turned round."""
     gaps = {_share(known.run, arm): gap for arm, (_, gap) in known.erring.items() if gap is not None}
     if not gaps:
         return []
     costs = "; ".join(
         f"{share}: {number(gap.estimate.mean, 'utility', signed=True)} ({gap.verdict})" for share, gap in gaps.items()
     )
-    place = f"world {world_of_run(known.run)}, cap {cap_of(known.run, next(iter(known.erring)))}"
-    words = f"Verdicts of the scripted reflector turned round, {place}: {costs}."
+    place = place_words(world_of_run(known.run), cap_of(known.run, next(iter(known.erring))))
+    words = f"Verdicts on skills turned round ({place}), change in utility a purchase: {costs}."
     if not any(gap.verdict in PROVEN for gap in gaps.values()):
         words += " Ratings decide too little here to say how good a model must be."
     return [words]
 
 
+def place_words(world: str, cap: str) -> str:
+    """World and cap of a run, in words."""
+    return f"world {world}, {'no cap' if cap == 'none' else f'cap of {cap}'}"
+
+
+def world_words(world: str) -> str:
+    """World other than the usual one, as the place of a sentence."""
+    return f"where {TELLS}" if world == TELLS else f"in the world {world}"
+
+
 def size_words(runs: Sequence[Worths]) -> str:
-    """Sentence on differences that such runs find."""
+    """Sentence on the size of differences that such runs find."""
     sizes = [gap.mde_new for known in runs for row in known.rows for gap in row.against.values()]
     if not np.isfinite(sizes).any():
         return ""
-    return f"Half of the rows would find a true difference of {np.nanmedian(sizes):.3f} in 80 of 100 such runs."
+    return f"Half of the comparisons find a true difference of {np.nanmedian(sizes):.3f} in 80 of 100 such runs."
 
 
 def users_words(runs: Sequence[Run]) -> str:
-    """Sentence on runs that have users of their own; empty: all have the same ones."""
+    """Sentence on runs whose users differ; empty: all have the same ones."""
     known = {(run.manifest["seed"], run.manifest.get("salt"), run.manifest["users"]) for run in runs}
-    return "Each run has users of its own: compare arms within a run. " if len(known) > 1 else ""
+    return "Each run has other users: compare arms within a run." if len(known) > 1 else ""
 
 
 def analysis_words(known: Worths) -> list[str]:
@@ -121,9 +138,9 @@ def analysis_words(known: Worths) -> list[str]:
     if known.told is None:
         return []
     words = (
-        "A skill manager that is told the analysis alone, as in the article's code, less one that is told the whole "
-        f"reflection (`reflecting`, scripted): {beyond(known.told)}, {known.told.verdict}. It rates skills "
-        "and adds none, as it is told of no learning."
+        f"`analysis` less `reflecting`, both scripted: {beyond(known.told)} utility a purchase, {known.told.verdict}. "
+        "The skill manager of `analysis` gets the reflector's analysis alone, as in the article's code. Its script "
+        "rates skills and adds none, because no learning is passed on."
     )
     return [words]
 
@@ -141,8 +158,8 @@ def same_log(run: Run, since: int) -> tuple[list[str], bool]:
         words = f"NOT the same log: arms served other skills than {arms[0]}, or changed seeds: {differing}."
         return [words], False
     words = (
-        f"Same log: {len(arms)} arms served the same on each of a user's first {since} purchases. Only seed skills are "
-        "shown there, so that only seed skills get TAGs."
+        f"Same log: {len(arms)} arms served the same on each of a user's first {since} purchases. Only skills that the "
+        "book began with are served there, so that only these are rated."
     )
     return [words], True
 
@@ -164,7 +181,7 @@ def truths(runs: Sequence[Run]) -> tuple[Table, list[str], dict[str, Truth]]:
             cells += [(name, *row) for row in truth.rows(arm) if row[4] != "0"]
             if arm == PRUNING[0]:
                 by_world[name] = truth
-        words.append(f"World {name}: {texts_read(run, arms, known)}")
+        words.append(f"World {name}. {texts_read(run, arms, known)}")
     title = f"Removed and reworded, of skills with {LEAST} ratings or more"
     return Table(title, ("world", *HEADINGS), cells), words, by_world
 
@@ -198,27 +215,29 @@ def pruning_findings(by_world: Mapping[str, Truth], evidence: Evidence) -> list[
         verdict: ClaimVerdict = "reproduced" if holding(base)[nth] else fallback
         low, high = counts.coin
         words = (
-            f"Of {counts.done:,} skills that a simulated reflector {what}, {counts.precision:.1%} were worth less "
-            f"than the generic question, of all {counts.judged:,} with {LEAST} ratings {counts.base:.1%}; of as many "
-            f"drawn by a coin {as_percent(low)} to {as_percent(high)}. "
+            f"Of {counts.done:,} skills that a simulated reflector {what}, {counts.precision:.1%} were bad: worth less "
+            f"than the generic question. Of all {counts.judged:,} with {LEAST} ratings, {counts.base:.1%} were bad; of "
+            f"as many drawn by a coin, {as_percent(low)} to {as_percent(high)}. "
         )
         words = words if counts.done else f"No skill with {LEAST} ratings was {what}. "
         if nth and isfinite(share[0]):
             words += f"Of those that changed in worth, {share[0]:.1%} were better afterwards. "
-        words += "".join(f"In the world {name}: {_elsewhere(truth, nth)}. " for name, truth in others.items())
+        for name, truth in others.items():
+            place = world_words(name)
+            words += f"{place[0].upper()}{place[1:]}, {_elsewhere(truth, nth)}. "
         value, least, most = (100 * part for part in share)
         unit = "% of the removed are bad" if nth == 0 else "% of those that changed became better"
         percent = Measured(value, least, most, unit) if isfinite(value) else "too few users to tell"
-        where = f"in the world {elsewhere[0]}" if verdict == "attainable" else ""
+        where = world_words(elsewhere[0]) if verdict == "attainable" else ""
         results.append(Finding("U14", claimed, percent, verdict, words.strip(), evidence, where=where))
     return results
 
 
 def _elsewhere(truth: Truth, nth: int) -> str:
     if nth:
-        return f"{as_percent(truth.better_of_reworded[0])} better afterwards"
+        return f"{as_percent(truth.better_of_reworded[0])} were better afterwards"
     removed = truth.removed
-    return f"{as_percent(removed.precision)} of the removed are bad, where {as_percent(removed.base)} of all are"
+    return f"{as_percent(removed.precision)} of the removed were bad, and {as_percent(removed.base)} of all"
 
 
 def reflection_finding(rows: Sequence[Row], real: Mapping[str, str], evidence: Evidence) -> Finding:
@@ -229,11 +248,12 @@ def reflection_finding(rows: Sequence[Row], real: Mapping[str, str], evidence: E
     held = [row for row in rows if row.entry.learns in real and "sham" in row.against]
     if not held:
         words = (
-            f"{' and '.join(real)} asked a model, and no such arm has controls beside it (ARM_empty, ARM_sham), so "
-            "that nothing is claimed of it."
+            f"{' and '.join(real)} asked a model, and no such arm has controls beside it (ARM_empty, ARM_sham). So "
+            "nothing is claimed of it."
             if real
-            else "No key was there: all models of these runs are scripts or simulations, and 0 USD were spent. Nothing "
-            "here says how well a real model reflects. experiments/curators/README.md has the command for one."
+            else "No real model was asked: all models of these runs are scripts or simulations, and 0 USD were spent. "
+            "So nothing is found on how well a real model reflects. experiments/curators/README.md has the command for "
+            "one."
         )
         measured = "a real model without controls" if real else "no real model was asked"
         return Finding("P49", claimed, measured, "not testable here", words, evidence)
@@ -250,9 +270,11 @@ def reflection_finding(rows: Sequence[Row], real: Mapping[str, str], evidence: E
 def figure(rows: Sequence[Row]) -> str:
     """The frontier of what books are worth against what learning cost, in the world as it is."""
     panels = {regime: [_point(row) for row in rows if row.entry.regime == regime] for regime in (CLOSED, SAME_LOG)}
+    caps = ", ".join(dict.fromkeys(row.cap for row in rows if row.cap != "none"))
     how = (
-        "Utility a purchase beyond the book that all began with, once books stay; bars: 95 % interval.",
-        "Dashed: no curator gains more for less. Prices are the configured ones; models are scripted or simulated.",
+        "Utility a purchase after learning, less that with the book that all began with (dotted). Bars: 95 % interval.",
+        "Dashed: the most that is gained at this cost or less. Models are scripted or simulated, at configured prices."
+        + (f" Rings: cap of {caps}." if caps else ""),
     )
     return frontier.drawn(
         "What is a curator's book worth, and what did learning cost?", how,
@@ -274,10 +296,10 @@ def words_of(rows: Sequence[Row]) -> list[str]:
         helps = [row.entry.curator for row in here if row.helps]
         praised = [row.entry.curator for row in here if not row.helps and row.against["frozen"].verdict in AHEAD]
         world, cap, regime = place
-        ahead = f"{' and '.join(helps)} {'is' if len(helps) == 1 else 'are'}" if helps else "no curator is"
-        line = f"{regime}, world {world}, cap {cap}: {ahead} ahead of all controls."
+        ahead = f"ahead of all controls: {', '.join(helps)}" if helps else "no curator is ahead of all its controls"
+        line = f"{regime}, {place_words(world, cap)}: {ahead}."
         if praised:
-            line += f" Ahead of the frozen book, and not of all controls: {', '.join(praised)}."
+            line += f" Ahead of the frozen book, but not of all controls: {', '.join(praised)}."
         lines.append(line[0].upper() + line[1:])
     return lines
 
@@ -318,16 +340,16 @@ def analyse(runs: Runs) -> Report:
     sizes = dict.fromkeys(
         f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}" for m in (run.manifest for run in runs)
     )
-    how = (
+    learning = (
         f"{'; '.join(sizes)}. Curators learn at a user's first {known[0].since} "
-        "purchases. All utilities are of purchases after that: books stay, and nothing is paid for learning. Verdicts "
-        "are corrected for all differences of a run (Holm). Models are scripted or simulated, as the table says: they "
-        "show that methods and controls work, and not how good a real model is. The scripts of all methods note the "
-        "same things. Ahead of `empty`: it helps to say what was learned; of `sham`: it matters what the texts say, "
-        "which here the scripts decide; of `coin`: ratings matter. Only `reflecting` and `reflective` rate skills, so "
-        "only they have a coin. In the closed loop users remember what was said to them, on the same log they do not, "
-        f"so that the regimes also differ in wear. {size_words(known)} {users_words(runs)}*{TELLS}*: {WORLD}."
+        "purchases. All utilities are of later purchases: books stay as they are, and nothing is paid for learning."
     )
+    notes = (
+        f"* Verdicts are corrected for all differences of a run (Holm), intervals are not. {size_words(known)}",
+        *(f"* {words}" for words in [users_words(runs)] if words),
+        f"* World *{TELLS}*, in which ratings tell good skills from bad ones: {WORLD}.",
+    )
+    how = "\n".join((learning, "", READING, *notes))
     image = "![Worth of books against the cost of learning](curators.svg)"
     drawn = [row for row in rows if row.world == rows[0].world]
     text = page(

@@ -1,8 +1,8 @@
 """Are the skills that a curator removes and rewords those that are bad for their user, beyond what a coin would hit?
 
-The worth of a skill is that of its kind on the user's own triggers, to a user without a mood; the world is asked for
-it. A skill is bad if the generic question is worth more there. Skills with LEAST ratings are judged, whatever became of
-them.
+The worth of a skill is that of its kind on the user's own triggers, to a user without a mood. It is computed from the
+simulated world. A skill is bad if the generic question is worth more there. All skills with LEAST ratings are judged,
+also those that were kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ LEAST = 4  # ratings of a skill that is judged; as remove_after of curator=refle
 COMMAND = "skg-bench run experiment=guardian; skg-bench experiment curators/pruning RUN"
 HEADINGS = (
     "arm", "operation", "skills", "bad", "operations", "precision", "precision of a coin", "recall", "recall of a coin",
-    "verdict", "AUC of ratings", "better afterwards",
+    "verdict", "AUC of ratings", "better afterwards", "worse afterwards",
 )  # fmt: skip
 _CODES = {name: (code % TAKEN_BACK, -1 if code >= TAKEN_BACK else 1) for code, name in enumerate(TAG_RATINGS)}
 
@@ -211,10 +211,10 @@ class Truth:
 
     def rows(self, arm: str) -> Iterator[tuple[str, ...]]:
         """Rows of the table: removals, and rewordings."""
-        tell, n = f"{self.auc:.2f}" if isfinite(self.auc) else "-", len(self.gains)
-        yield _row(arm, "REMOVE", self.removed, tell, "")
-        after = f"{(self.gains > 0).mean():.0%} of {n}, {(self.gains < 0).mean():.0%} worse" if n else ""
-        yield _row(arm, "UPDATE", self.reworded, tell, after)
+        tell = f"{self.auc:.2f}" if isfinite(self.auc) else "-"
+        yield _row(arm, "REMOVE", self.removed, tell, ("", ""))
+        shares = (f"{(self.gains > 0).mean():.0%}", f"{(self.gains < 0).mean():.0%}") if len(self.gains) else ("", "")
+        yield _row(arm, "UPDATE", self.reworded, tell, shares)
 
 
 def share_over_users(marked: Sequence[tuple[int, bool]]) -> tuple[float, float, float]:
@@ -238,12 +238,12 @@ def as_percent(share: float) -> str:
     return f"{share:.1%}" if isfinite(share) else "-"
 
 
-def _row(arm: str, operation: str, counts: Verdict, tell: str, after: str) -> tuple[str, ...]:
+def _row(arm: str, operation: str, counts: Verdict, tell: str, shares: tuple[str, str]) -> tuple[str, ...]:
     low, high = counts.coin
     return (
         arm, operation, f"{counts.judged:,}", as_percent(counts.base), f"{counts.done:,}",
         as_percent(counts.precision), f"{as_percent(low)} to {as_percent(high)}", as_percent(counts.recall),
-        f"{counts.done / max(counts.judged, 1):.1%}", counts.word, tell, after,
+        f"{counts.done / max(counts.judged, 1):.1%}", counts.word, tell, *shares,
     )  # fmt: skip
 
 
@@ -266,9 +266,12 @@ def texts_read(run: Run, arms: Sequence[str], known: Worths) -> str:
     """Sentence on the texts whose kind had to be read."""
     texts = {skill.content for arm in arms for skill in judged_skills(run, arm)}
     unknown = len(texts - {*known.world.texts})
+    if not unknown:
+        return f"All {len(texts):,} texts are of the library, so that their kinds are known."
     return (
-        f"{unknown:,} of {len(texts):,} texts stand in no library: their kinds are read, and `skg-bench experiment "
-        "curators/reader` says how well. Many vague texts are read as sound, which flatters who writes them."
+        f"{unknown:,} of {len(texts):,} texts are not of the library. Their kinds are estimated from their words; "
+        "`skg-bench experiment curators/reader` says how well. Many vague texts are taken for sound ones, which "
+        "favours curators that write such texts."
     )
 
 

@@ -29,12 +29,13 @@ def draw_audit(log: Path, n: int, first: str | None, seed: int, out: Path | None
     Raises UsageError for a table that has such columns, or fewer rows; OSError.
     """
     if out is None or out.suffix != ".csv":
-        raise UsageError(f"--out {out or ''}: name a new CSV file for the table with the rows that are to be judged")
+        given = "is missing" if out is None else str(out)
+        raise UsageError(f"--out {given}: name a new CSV file for the table with the rows that are to be judged")
     if out.exists():
         raise UsageError(f"{out} is there already, maybe with rewards in it; name another file, or remove it")
     table = decision_table(log)
     if taken := [name for name in ADDED if name in table.names]:
-        raise UsageError(f"{log} has a column {taken[0]!r}, which would be written; rename it, or leave it out")
+        raise UsageError(f"{log} has a column {taken[0]!r}, which this command writes; rename it, or leave it out")
     if first is not None and first not in table.names:
         raise UsageError(f"--first {first}: {log} has no such column; {nearest(first, table.names)}")
     blocks = list(table.blocks(table.names))

@@ -15,7 +15,7 @@ counterexample = typer.Typer(
 
 
 @counterexample.command("find", epilog=examples.epilog("counterexample find"))
-def find_case(
+def find_session(
     runs: Annotated[list[Path], typer.Argument(help="One run with both arms; or two, the arm's and the reference's.")],
     *,
     arm: Annotated[str, typer.Option(help="Name of the arm.")],

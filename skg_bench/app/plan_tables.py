@@ -14,10 +14,10 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.telling import telling_of
 
 _NO_END = "no end"
-_TEST = "test: two-sided at 5 %, Student's t, users independent; lost: against the better arm alone, meanwhile"
+_TEST = "test: two-sided at 5 %, Student's t, users independent"
 _LOGS = (
-    "* interleave, softmax, epsilon_threshold: a log in which chance decides, to be asked by skg-bench estimate "
-    "--estimand step. Its difference is that in the states of the log. Lost: answers of neither arm count as wrong"
+    "* interleave, softmax, epsilon_threshold: logs in which chance decides, for skg-bench estimate --estimand step. "
+    "Their difference is that in the states of the log. Answers that neither arm gives count as wrong in *lost*"
 )
 
 
@@ -44,7 +44,7 @@ def show_plan(
     size = f"as large as the pilot's, {plan.difference:+.4g}" if plan.effect is None else f"of {plan.effect:g}"
     screen.print(
         f"{plan.arm} less {plan.reference}, {plan.reward} a {noun}: {plan.difference:+.4g} in {folder}, {plan.users:,} "
-        f"users. Users who show a difference {size}, in 80 % of cases:",
+        f"users. Users needed to find a difference {size}, in 80 % of cases:",
         soft_wrap=True,
     )
     headings = ["design", "users", "95 % interval", f"{noun}s", "answers differ", "lost", "US dollars"]
@@ -73,19 +73,20 @@ def _notes(plan: ContrastPlan, noun: str) -> Iterator[str]:
         yield f"* the log does not tell enough of {plan.arm}: {plan.doubt}"
     if not all(each.trusted for each in planned):
         yield (
-            f"* not trusted: the pilot is too small, and the interval may be too narrow. It takes {LEAST_PILOT} users, "
-            f"there are {plan.users:,}; and {LEAST_EQUAL:g} who bear the spread alike, these are worth "
-            f"{min(each.equal for each in planned):.1f}"
+            f"* not trusted: the pilot is too small, and the interval may be too narrow. It needs {LEAST_PILOT} users, "
+            f"and has {plan.users:,}. Their differences must be spread as evenly as among {LEAST_EQUAL:g} equal users, "
+            f"and are as among {min(each.equal for each in planned):.1f}"
         )
     if plan.effect is None:
-        yield "* the pilot's own difference is an estimate; with --effect, the least that matters, plans are surer"
+        yield "* the pilot's own difference is an estimate: give --effect, the smallest that matters, for a surer plan"
     if any(isinf(each.high) for each in planned):
-        size = f"a billion users may not show {plan.effect:g}" if plan.effect else "the difference may be 0"
+        size = f"a billion users may not find {plan.effect:g}" if plan.effect else "the difference may be 0"
         yield f"* {_NO_END}: for all that the pilot tells, {size}; give a larger --effect, or take a larger pilot"
     if any(each.users < LEAST_PLANNED for each in planned):
-        yield f"* below {LEAST_PLANNED} users a test of skewed differences finds more or less: take {LEAST_PLANNED}"
+        yield f"* take at least {LEAST_PLANNED} users: with fewer, a test of skewed differences finds more or less"
     yield f"* no log is planned: {plan.without}" if plan.without else _LOGS
     if plan.new_requests is not None:
         enough = "no number of users is enough" if isinf(plan.new_requests) else f"{_whole(plan.new_requests)} users"
-        yield f"* for a verdict of skg-bench compare, on new {noun}s too, by simulation: {enough}"
+        yield f"* for a verdict of skg-bench compare, which is also for new {noun}s, by simulation: {enough}"
+    yield f"* lost: {plan.reward} a {noun} that users lose during the test, against the better arm alone"
     yield _TEST

@@ -15,8 +15,8 @@ _AT_ONCE = 64  # asks that a model without `each` gets in one call, where it doe
 
 
 def ask_each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
-    """`llm.each`; of a model without it, `complete` of as many prompts as it has in flight, again and again. Only the
-    first UsageError of `done` is raised: that ends the sending.
+    """Asks all prompts, and calls `done` with answers as they come. A model without `each` is asked by `complete`, in
+    groups as large as what it has in flight. Only the first UsageError of `done` is raised, and ends the sending.
     """
     errors = []
 

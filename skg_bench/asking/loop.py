@@ -28,9 +28,9 @@ def each_answer(
     """Answers questions, at most `width` at once, and calls `done` in this thread with the answers that came since the
     last call, by the places of their questions. With `first_alone` the others wait until the first one has its answer.
 
-    When an answer raises, or `done` a UsageError, no further one begins; the others that are under way end and go to
-    `done`, then it is raised. An answer is under way until `done` has returned: where that counts what is spent, at
-    most `width` answers are not counted yet.
+    If an answer raises an error, or `done` a UsageError, no further answer begins. Those under way end and go to
+    `done`; then the error is raised. An answer is under way until `done` has returned. So if `done` counts what is
+    spent, at most `width` answers are not counted yet.
     """
     arrivals: SimpleQueue[tuple[int, A, Future[None]] | None] = SimpleQueue()
     waiting = iter(enumerate(questions))
@@ -79,7 +79,7 @@ def each_answer(
 
 
 def _groups(queue: SimpleQueue[T | None]) -> Iterator[list[T]]:
-    """Groups of what came meanwhile, until None comes."""
+    """Items in groups: each has what came since the last one. None ends them."""
     item = queue.get()
     while item is not None:
         group = []

@@ -1,4 +1,4 @@
-"""A model whose reflector errs: a stated share of its verdicts on skills is turned round."""
+"""A model whose reflector errs: in a share of its answers, skills that helped and skills that harmed change places."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ _HELPFUL, _HARMFUL = "helpful_skill_ids", "harmful_skill_ids"
 
 @dataclass(frozen=True)
 class Erring:
-    """`llm`, of whose reflections a share `wrong` says that skills helped where they harmed, and the reverse.
+    """`llm`, but in a share `wrong` of its reflections helpful and harmful skills change places.
 
-    What else they say stays, as do the answers to other prompts. With a share of 0.5, verdicts are a coin's.
+    The rest of a reflection stays, and so do answers to other prompts. With a share of 0.5, verdicts are a coin's.
     """
 
     llm: TextModel
@@ -32,7 +32,7 @@ class Erring:
     def __post_init__(self) -> None:
         check_writes(self.llm, "curator.llm.llm")
         if not 0 <= self.wrong <= 1:
-            raise UsageError(f"curator.llm.wrong={self.wrong} must lie in [0, 1]")
+            raise UsageError(f"curator.llm.wrong={self.wrong} is no share; give a number from 0 to 1, such as 0.1")
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -71,8 +71,8 @@ class RecordedModel:
         return arrivals.complete(self.each, prompts)
 
     def each(self, prompts: Sequence[Prompt], done: arrivals.Done) -> None:
-        """Call `done` for answers: at once for those that are played, for others as soon as they are recorded. What
-        arrives while a group is written to the disk is the next group, and in flight until it is written, too.
+        """Call `done` for answers: at once for those that are played, for others as soon as they are recorded. Answers
+        that arrive while a group is written to the disk form the next group. They are in flight until it is written.
 
         Raises UsageError for prompts that no file may hold, asks that are not recorded and may not be sent, a recording
         that cannot be read or written, and as the model inside does. What that had answered is recorded all the same.

@@ -14,9 +14,9 @@ from skg_bench.policy.shared.distributions import uniform_choice
 
 @dataclass(frozen=True)
 class UniformOldest(Memoryless):
-    """The fallback and each candidate among the book's first `skills` skills with the same probability.
+    """The fallback, and each candidate among the book's first `skills` skills, with the same probability.
 
-    Curators that leave these skills as they are, and a router that lists them, see the same turns.
+    All curators see the same turns if they leave these skills as they are, and if the router lists them.
     """
 
     skills: int

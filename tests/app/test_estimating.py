@@ -139,7 +139,7 @@ def test_what_is_printed_says_what_it_is_and_what_is_withheld(write: Callable[[C
     assert code == 0
     assert "400 decisions, 40 users, 1 rewards missing" in out
     assert "* second is withheld: 1 of 400 rewards are missing, and nothing says by what chance" in out
-    assert "the value lies between" in out
+    assert "the value is between" in out
     assert "* never is withheld: it never does what the log did" in out
     assert "it is not the value of an arm that learns" in out
     assert "clustered by user" in out

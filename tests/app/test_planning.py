@@ -73,8 +73,9 @@ def test_arms_that_differ_in_more_than_the_policy_have_no_log_and_the_screen_say
     assert "interleave" not in text
     assert "the arms differ in curator, not in the policy alone" in text
     assert "not trusted: the pilot is too small" in text
-    assert "It takes 50 users, there are 12" in text
-    assert re.search(r"for a verdict of skg-bench compare, on new requests too, by simulation: [\dn]", text)
+    assert "It needs 50 users, and has 12" in text
+    assert re.search(r"for a verdict of skg-bench compare, which is also for new requests, by simulation: [\dn]", text)
+    assert "lost: utility a request that users lose during the test" in text
 
 
 def test_without_an_effect_the_luck_of_the_pilot_is_in_the_interval(run: Run) -> None:
@@ -98,7 +99,7 @@ def test_results_that_were_made_elsewhere_are_a_pilot_too(elsewhere: Path) -> No
     assert groups[-1] == "-"  # no costs are known
     assert "no log is planned: an arm has no policy" in " ".join(shown.split())
     text = " ".join(call("plan", "made", "--arm", "new", "--effect", "1e-12")[1].split())
-    assert "a billion users may not show 1e-12" in text
+    assert "a billion users may not find 1e-12" in text
 
 
 @pytest.mark.parametrize(

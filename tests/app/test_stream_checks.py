@@ -71,8 +71,8 @@ def test_users_who_react_while_their_world_says_that_they_do_not_are_found(insis
     assert made.stream.decisions > 50
     assert made.stream.reactive == insist
     (replay,) = made.replays
-    assert ("users react to answers" in replay.withheld) == insist
+    assert ("users seem to react to answers" in replay.withheld) == insist
     if insist:
-        assert "same words is larger where one did" in replay.withheld
+        assert "same words is larger (p " in replay.withheld
         assert made.values[1].verdict == "withheld"
         assert np.isnan(made.values[1].difference)

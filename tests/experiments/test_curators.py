@@ -160,10 +160,10 @@ def test_a_curator_is_ahead_of_all_only_where_no_control_is_left(verdicts: Mappi
 def test_a_talkative_curator_that_the_frozen_book_praises_and_sham_does_not_is_named_so() -> None:
     useless, good = row("useless", frozen=9, empty=9, sham=0), row("good", frozen=9, empty=9, sham=9)
     (line,) = words_of([useless, good])
-    assert "good is ahead of all controls." in line
-    assert "Ahead of the frozen book, and not of all controls: useless." in line
+    assert "ahead of all controls: good." in line
+    assert "Ahead of the frozen book, but not of all controls: useless." in line
     (idle,) = words_of([row("idle", frozen=0, empty=0, sham=0)])
-    assert "no curator is ahead of all controls." in idle
+    assert "no curator is ahead of all its controls." in idle
     assert "Ahead of the frozen book" not in idle
 
 
@@ -334,7 +334,7 @@ def test_pruning_is_right_if_most_of_the_removed_are_bad_and_more_than_a_coin_hi
     results = pruning_findings({AS_IT_IS: base, TELLS: tells}, EVIDENCE)
     assert tuple(finding.verdict for finding in results) == verdicts
     assert all(bool(finding.where) == (finding.verdict == "attainable") for finding in results)
-    assert f"of all 500 with 4 ratings {base.removed.base:.1%}" in results[0].words
+    assert f"Of all 500 with 4 ratings, {base.removed.base:.1%} were bad" in results[0].words
     assert pruning_findings({TELLS: tells}, EVIDENCE) == []
 
 

@@ -65,7 +65,7 @@ def test_what_was_paid_for_before_an_error_is_handed_on_and_recorded(tmp_path: P
 
 
 def test_shares_and_models_that_cannot_be_are_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"curator.llm.wrong=1.5 must lie in \[0, 1\]"):
+    with pytest.raises(UsageError, match=r"curator\.llm\.wrong=1\.5 is no share; give a number from 0 to 1"):
         Erring(model(), 1.5)
     with pytest.raises(UsageError, match="writes no text"):
         Erring(Simulated(0.9, 0.93, 0.3, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4), 0.1)  # type: ignore[arg-type]

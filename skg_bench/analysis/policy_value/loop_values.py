@@ -262,9 +262,9 @@ def _reacting(stream: StreamCheck) -> str:
         return ""
     size = "larger" if stream.z > 0 else "smaller"
     return (
-        f"users react to answers: in {stream.decisions:,} turns chance decided whether a skill answered, and the "
-        f"{stream.feature} is {size} where one did (p {stream.p:.2g}). "
-        "Messages of the log are then not those that the target would get. Run the target, or take --estimand step"
+        f"users seem to react to answers: at {stream.decisions:,} turns chance decided whether a skill answered, and "
+        f"where one did, the {stream.feature} is {size} (p {stream.p:.2g}). "
+        "So the target would get other messages than the log has. Run the target, or take --estimand step"
     )
 
 

@@ -205,8 +205,8 @@ def _by_odds(weights: PolicyWeights) -> str:
     if rated is None:
         return ""
     return (
-        f"; known ones alone say {rated.value:.5g}, and between {rated.low:.5g} and {rated.high:.5g} if the odds of "
-        f"being known are up to {MOST_ODDS:g} times as large for good ones as for bad ones, or the other way round"
+        f" Known ones alone give {rated.value:.5g}. It is between {rated.low:.5g} and {rated.high:.5g} if the odds of "
+        f"being known are up to {MOST_ODDS:g} times as large for good ones as for bad ones, or the other way round."
     )
 
 
@@ -215,9 +215,9 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
     if weights.bounds is not None:
         low, high = weights.bounds
         return (
-            f"{sums.missing:,} of {sums.rows:,} rewards are missing, and nothing says by what chance; if they lie "
-            f"between the lowest and the highest known one, the value lies between {low:.5g} and {high:.5g}"
-            f"{_by_odds(weights)}. Have some judged that are drawn by chance: skg-bench data label LOG --n 500 --out "
+            f"{sums.missing:,} of {sums.rows:,} rewards are missing, and nothing says by what chance. If they lie "
+            f"between the lowest and the highest known one, the value is between {low:.5g} and {high:.5g}."
+            f"{_by_odds(weights)} Have some judged that are drawn by chance: skg-bench data label LOG --n 500 --out "
             "judged.csv writes the chance of each as reward_propensity"
         )
     if not weights.mean:
