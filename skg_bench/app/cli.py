@@ -19,7 +19,6 @@ from skg_bench.app.skillbook.cli import skillbook
 from skg_bench.app.trust_option import Trust
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import VERSION
-from skg_bench.core.processes import pandas_when_asked_for
 
 app = typer.Typer(
     help="Does an assistant get better because it learns? Simulate users, compare arms, read the page.",
@@ -357,5 +356,4 @@ def main() -> None:
     """Entry point of `skg-bench`."""
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child takes modules from the current folder: see core.processes
     interrupts.install_handlers()
-    pandas_when_asked_for()
     app()

@@ -11,15 +11,12 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from skg_bench.core.foreign import raw_bytes
@@ -176,59 +173,3 @@ def _stat(pid: int) -> tuple[str, str] | None:
         fields = raw_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].decode("ascii").split()
         return fields[_STATE], fields[_START]
     return None
-
-
-def pandas_when_asked_for() -> None:
-    """Keeps pandas out of this process until something imports it. Arrow would import it at the first value that it
-    converts, only to see that the value is not of pandas: 0.4 s of CPU time of each command and each worker.
-    """
-    if not {"pandas", "pyarrow"} & sys.modules.keys():
-        sys.meta_path.insert(0, _PandasLater())
-
-
-class _PandasLater(MetaPathFinder):
-    """Finder of Arrow, which is told that there is no pandas, and of pandas, which Arrow is then shown."""
-
-    def __init__(self) -> None:
-        self.hidden = False
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if fullname == "pandas" and self.hidden:
-            raise ModuleNotFoundError(fullname)
-        then = {"pandas": self._shown, "pyarrow": self._looked_for}.get(fullname)
-        spec = None if then is None else PathFinder.find_spec(fullname)
-        if spec is not None and spec.loader is not None and then is not None:
-            spec.loader = _Then(spec.loader, then)
-        return spec
-
-    def _looked_for(self) -> None:
-        """Arrow looks for pandas once."""
-        import pyarrow as pa
-
-        self.hidden = True
-        try:
-            pa.array([0])
-        finally:
-            self.hidden = False
-
-    def _shown(self) -> None:
-        """Arrow looks again where it makes values of pandas, and from then on knows them."""
-        if "pyarrow" in sys.modules:
-            import pyarrow as pa
-
-            pa.array([0]).to_pandas()
-
-
-@dataclass(frozen=True)
-class _Then(Loader):
-    """Loader of a module, with something to do once it is loaded."""
-
-    loader: Loader
-    then: Callable[[], None]
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self.loader.exec_module(module)
-        self.then()

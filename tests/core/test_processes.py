@@ -1,7 +1,6 @@
 """Children start clean: no module of the current folder, named variables only, and all is put back."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -49,19 +48,3 @@ def test_what_a_start_changes_is_put_back_also_where_it_fails(monkeypatch: pytes
         raise OSError("no process")
     assert dict(os.environ) == before
     assert sys.argv is words
-
-
-def test_pandas_comes_when_it_is_asked_for_and_arrow_then_knows_it(tmp_path: Path) -> None:
-    """Arrow imports pandas at the first value that it converts, which takes each command 0.4 s."""
-    script = """
-import sys
-from skg_bench.core.processes import pandas_when_asked_for
-pandas_when_asked_for()
-import pyarrow as pa
-print(pa.array(["a"]).to_pylist(), "pandas" in sys.modules)
-import pandas as pd
-values = pd.Series([1.0, None])
-print(pa.array(values).null_count, pa.table({"a": values}).to_pandas()["a"].tolist()[0])
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.splitlines() == ["['a'] False", "1 1.0"]
