@@ -19,6 +19,7 @@ from skg_bench.app.building import build
 from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.hydra_trees import hydra_trees
+from skg_bench.app.logged_choices import stored_chances
 from skg_bench.app.overrides import Override, check_keys, deepened, parse
 from skg_bench.app.stream_checks import log_stream
 from skg_bench.app.trust import FromFile
@@ -97,7 +98,7 @@ def replay_arms(
             "what they are worth; all else that a turn says may come out otherwise after the same answer"
         )
     plan, log, models = _plan(run, arm, targets, model=model, since=since)
-    stream = log_stream(run, arm, log, models.features)
+    stream = log_stream(log, models.features, stored_chances(run, arm))
     prices = Utility.of(run.config) if reward == UTILITY else None
     first = since or 0
     users = np.flatnonzero(log.counts > first).astype(np.int32)

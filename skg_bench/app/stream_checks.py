@@ -4,18 +4,16 @@ import numpy as np
 
 from skg_bench.analysis.policy_value.estimates import StreamCheck
 from skg_bench.analysis.policy_value.next_messages import ChanceDecisions, stream_check
-from skg_bench.app.logged_choices import stored_chances
+from skg_bench.core.grid import F64
 from skg_bench.core.world import FALLBACK
-from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.arm_log import ArmLog
 from skg_bench.simulator.logs.outcome_models import MessageFeatures
 
 _FOLLOWING = [0, 4, 6, 5]  # columns of `MessageFeatures.pairs` that are NEXT_FEATURES
 
 
-def log_stream(run: Run, arm: str, log: ArmLog, features: MessageFeatures) -> StreamCheck | None:
-    """Test of an arm's log; None: the arm's policy decides by more than scores, so that its chances are not known."""
-    chance = stored_chances(run, arm)
+def log_stream(log: ArmLog, features: MessageFeatures, chance: F64 | None) -> StreamCheck | None:
+    """Test of an arm's log; `chance` `[N]`: that a skill answered. None: it is not known."""
     if chance is None:
         return None
     now = np.flatnonzero(log.user[1:] == log.user[:-1])  # turns that another one of the user follows
