@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from skg_bench.app import examples, interrupts, memory_limit
-from skg_bench.app.counterexample_arguments import counterexample
+from skg_bench.app.claim_arguments import claims_command
 from skg_bench.app.data_arguments import data
 from skg_bench.app.estimate_arguments import estimate_command
 from skg_bench.app.forget_arguments import forget_command
@@ -30,6 +30,9 @@ app = typer.Typer(
 )
 app.add_typer(skillbook, name="skillbook")
 
+counterexample = typer.Typer(
+    help="Find and replay the smallest session in which arms differ.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(counterexample, name="counterexample")
 app.add_typer(data, name="data")
 
@@ -260,53 +263,7 @@ def list_(
             show_options(name, every=every)
 
 
-@app.command(epilog=examples.epilog("claims"))
-def claims(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Ids such as K24; with --make or --check, experiments such as skg_parameters. Default: counts of "
-            "claims by verdict.",
-            metavar="[ID]...",
-        ),
-    ] = None,
-    *,
-    every: Annotated[bool, typer.Option("--all", help="All claims, with what carries each.")] = False,
-    only_open: Annotated[
-        bool, typer.Option("--open", help="Only claims that no test and no experiment carries yet.")
-    ] = False,
-    form: Annotated[str, typer.Option("--format", help="table, markdown or json.")] = "table",
-    make: Annotated[
-        bool, typer.Option("--make", help="Make files of findings again; prints first what that costs.")
-    ] = False,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="Print whether each file of findings still counts, by a small run of each. Notes rewritten analyses.",
-        ),
-    ] = False,
-    runs: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="With --make: folder for runs. Default: runs/claims.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --make: print commands and CPU minutes, and make nothing.")
-    ] = False,
-) -> None:
-    """List claims of the sources, and what was found. Exit code 2: a file of findings is refused."""
-    with plain_errors():
-        if every and (ids or make or check):
-            raise UsageError("--all shows all claims; leave out ids, --make and --check, or --all")
-        if make or check:
-            from skg_bench.app import claim_files
-
-            if make and check:
-                raise UsageError("--make and --check: give one of them")
-            claim_files.check_findings(ids or []) if check else claim_files.make(ids or [], runs, dry=dry_run)
-            return
-        from skg_bench.app.claim_tables import show_claims
-
-        show_claims(ids or [], form, only_open=only_open, every=every)
+app.command("claims", epilog=examples.epilog("claims"))(claims_command)
 
 
 @app.command(
@@ -349,6 +306,44 @@ def export(
         from skg_bench.app.commands import export as command
 
         if not command(tracker, run, overrides or [], deadline):
+            raise typer.Exit(1)
+
+
+@counterexample.command("find", epilog=examples.epilog("counterexample find"))
+def find_session(
+    runs: Annotated[list[Path], typer.Argument(help="One run with both arms; or two, the arm's and the reference's.")],
+    *,
+    arm: Annotated[str, typer.Option(help="Name of the arm.")],
+    reference: Annotated[
+        str | None, typer.Option(help="The arm that it differs from. Default: the run's reference.")
+    ] = None,
+    user: Annotated[
+        int | None, typer.Option(help="Number of the user. Default: the first who shows a difference.")
+    ] = None,
+    turn: Annotated[int | None, typer.Option(help="A turn that only one of the two arms answers rightly.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Instead of a turn: keep the sign of this metric's difference over the session.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the session here, as a regression test (.json).")] = None,
+    trust: Trust = False,
+) -> None:
+    """Find the fewest events at which two arms still differ. Leaving events out changes no draw of the others."""
+    with plain_errors():
+        from skg_bench.app.counterexample.commands import find as command
+
+        command(runs, arm, reference, user=user, turn=turn, metric=metric, out=out, trust=trust)
+
+
+@counterexample.command("replay", epilog=examples.epilog("counterexample replay"))
+def replay_cases(
+    files: Annotated[list[Path], typer.Argument(help="Files that `counterexample find` wrote.")],
+    trust: Trust = False,
+) -> None:
+    """Replay sessions and compare what the arms do. Exit code 0: as when written, 1: not."""
+    with plain_errors():
+        from skg_bench.app.counterexample.commands import replay as command
+
+        if not command(files, trust=trust):
             raise typer.Exit(1)
 
 
