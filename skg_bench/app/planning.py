@@ -62,8 +62,8 @@ def plan_contrast(
         raise UsageError("name the arm of the run, or a target, and not both: --arm strict, --target 'strict=[...]'")
     if reward not in _METRIC:
         raise UsageError(f"--reward {reward}: {nearest(reward, list(_METRIC))}")
-    if effect is not None and not 0 < abs(effect) < np.inf:
-        raise UsageError(f"--effect {effect:g}: give the smallest difference that matters, other than 0, such as 0.01")
+    if effect is not None and not 0 < effect < np.inf:
+        raise UsageError(f"--effect {effect:g}: give the smallest difference that matters, above 0, such as 0.01")
     same_events([run], "a plan")
     needs_right(run, "a plan")
     if not run.domain.answers:

@@ -76,6 +76,11 @@ def test_the_same_seed_draws_the_same_rows_and_texts_are_guarded(log: Path) -> N
     assert Path("a.csv").stat().st_mode & 0o077 == 0
 
 
+def test_a_sheet_that_nobody_has_filled_in_yet_is_named(log: Path) -> None:
+    assert call("data", "label", "log.parquet", "--n", "50", "--out", "j.csv")[0] == 0
+    assert "fill in reward where judge is 1" in refused("estimate", "j.csv", "--policy", "new=fewer")
+
+
 def test_texts_with_line_ends_of_any_kind_stay_in_their_row(log: Path) -> None:
     texts = ["a\rb", "a\nb", "a\r\nb", 'a"b', "a,b", "x\r"]
     table = {"message": texts, "propensity": [0.5] * 6, "fewer": [0.4] * 6}

@@ -109,6 +109,7 @@ def test_results_that_were_made_elsewhere_are_a_pilot_too(elsewhere: Path) -> No
         ("--arm rule", "it is the reference itself"),
         ("--arm strict --reference non", "--reference non"),
         ("--arm strict --effect 0", "--effect 0"),
+        ("--arm strict --effect=-1", "above 0"),
         ("--arm strict --reward clicks", "--reward clicks"),
         ("", "name the arm of the run, or a target"),
         (f"--arm strict --target {STRICT}", "and not both"),

@@ -107,7 +107,12 @@ def _check(sums: SummedDecisions, *, users: bool) -> None:
     if users and sums.by_user.groups < 2:
         raise UsageError("the log has one user; an interval for other users needs two at least: take more of the log")
     if not sums.lowest < sums.highest:
-        known = "no reward is there" if sums.missing == sums.rows else f"every reward is {sums.lowest:g}"
+        if sums.missing == sums.rows:
+            raise UsageError(
+                "no reward is there: map a column of rewards; in a file of `skg-bench data label`, fill in reward "
+                "where judge is 1"
+            )
+        known = f"every reward is {sums.lowest:g}"
         raise UsageError(f"{known}: nothing tells one decision from another; map a column of rewards that differ")
 
 
