@@ -256,7 +256,7 @@ def reflection_finding(rows: Sequence[Row], real: Mapping[str, str], evidence: E
             "one."
         )
         measured = "a real model without controls" if real else "no real model was asked"
-        return Finding("P49", claimed, measured, "not testable here", words, evidence)
+        return Finding("P49", claimed, measured, OPEN, words, evidence)
     gap, grown = held[0].against["sham"], held[0].against["frozen"]
     both = gap.verdict in AHEAD and grown.verdict in AHEAD
     verdict: ClaimVerdict = "reproduced" if both else "not reproduced"
@@ -359,7 +359,7 @@ def analyse(runs: Runs) -> Report:
     )  # fmt: skip
     return Report(
         parts, text, holds=all(same for _, same in logs), figures={"curators.svg": figure(drawn)},
-        findings=lambda: [*pruning_findings(by_world, evidence), growth],
+        findings=lambda: [*pruning_findings(by_world, evidence), *([growth] if growth.verdict != OPEN else [])],
     )  # fmt: skip
 
 

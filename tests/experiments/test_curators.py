@@ -209,6 +209,8 @@ def test_the_report_says_which_models_were_asked_and_what_is_not_claimed_without
     assert "0 USD were spent" in report.page
     growth = reflection_finding(Worths.of(run).rows, real_models(run), EVIDENCE)
     assert (growth.id, growth.verdict) == ("P49", "not testable here")
+    assert report.findings is not None
+    assert "P49" not in {finding.id for finding in report.findings()}
     real = {"real": "Endpoint"}
     assert reflection_finding([row("real", frozen=9, sham=9)], real, EVIDENCE).verdict == "reproduced"
     assert reflection_finding([row("real", frozen=0, sham=9)], real, EVIDENCE).verdict == "not reproduced"

@@ -250,6 +250,21 @@ KEPT = {  # what a measured share, or wait, says of a claim about learning that 
 }
 
 
+def pruning(finding: Finding, m: Measured) -> str:
+    """Verdict on what curators remove and reword: most of it in the right, and more than a coin would hit."""
+    here, _, elsewhere = finding.words.partition(" Where ")
+    if m.unit == "% of the removed are bad":
+        coin = float(re.findall(r"by a coin, [\d.]+% to ([\d.]+)%", here)[0])
+        holds = m.low > 50 and m.value > coin
+        others = re.findall(r"([\d.]+)% of the removed were bad, and ([\d.]+)% of all", elsewhere)
+        tells = any(float(removed) > max(50.0, float(every)) for removed, every in others)
+    else:
+        holds = m.low > 50
+        tells = any(float(better) > 50 for better in re.findall(r"([\d.]+)% were better afterwards", elsewhere))
+    assert bool(finding.where) == (tells and not holds), finding
+    return "reproduced" if holds else "attainable" if tells else "not reproduced"
+
+
 def says(finding: Finding) -> str:
     """The verdict that a finding's own figures carry, whatever its file says."""
     m = finding.measured
@@ -259,6 +274,8 @@ def says(finding: Finding) -> str:
         return "contradictory" if finding.id == "K23" else "not testable here"
     if finding.id in ("P44", "P49"):
         return "contradictory"
+    if finding.id == "U14":
+        return pruning(finding, m)
     if (kept := KEPT.get((finding.id, finding.claimed.split(",")[0]))) is not None:
         return "reproduced" if kept(m) else "not reproduced"
     if m.unit == "% of the prior":
