@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from math import isnan, sqrt
 from multiprocessing import get_context
@@ -17,7 +17,7 @@ from skg_bench.analysis.statistics.binomial import exact_share
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 
-COMMAND = "skg-bench experiment not_run --worlds {} --seed {} --write reports"
+SIZE = LogSize(users=40, weeks=4, others=160)  # of the committed report
 SEED = 7
 """Seed of the committed report. No world of it was looked at before the method was fixed."""
 ERRORS = 2.0  # Monte Carlo standard errors: there is no other slack
@@ -153,6 +153,14 @@ def withheld(rows: Sequence[AskedTarget]) -> Table:
     return Table(WITHHELD, headings, cells)
 
 
+def report_command(worlds: int, seed: int, size: LogSize) -> str:
+    """The command that makes such a report."""
+    usual = asdict(SIZE)
+    sizes = {name: value for name, value in asdict(size).items() if value != usual[name]}
+    words = "".join(f" --{name} {value}" for name, value in {"worlds": worlds, "seed": seed, **sizes}.items())
+    return f"skg-bench experiment not_run{words} --write reports"
+
+
 def report(rows: Sequence[AskedTarget], seed: int, size: LogSize) -> Report:
     """Tables and page of these rows."""
     worlds = len({row.world for row in rows})
@@ -160,16 +168,16 @@ def report(rows: Sequence[AskedTarget], seed: int, size: LogSize) -> Report:
     parts = [summary(rows), by_target(rows), withheld(rows)]
     holds = all(due.holds for due in dues(rows))
     verdict = "As due." if holds else "Not as due."
-    text = page(TITLE, COMMAND.format(worlds, seed), parts[0], words, parts[1], parts[2], WITHHELD_WORDS, verdict)
+    text = page(TITLE, report_command(worlds, seed, size), parts[0], words, parts[1], parts[2], WITHHELD_WORDS, verdict)
     return Report([*parts, verdict], text, holds=holds, figures={ROWS: written(rows)})
 
 
 def analyse(
     worlds: Annotated[int, typer.Option(help="Worlds, each with one log.", min=1)] = 20,
     seed: Annotated[int, typer.Option(help="Of the draws of worlds.", min=0)] = SEED,
-    users: Annotated[int, typer.Option(help="Of each log.", min=2)] = 40,
-    weeks: Annotated[int, typer.Option(help="Of each log.", min=1)] = 4,
-    others: Annotated[int, typer.Option(help="Users on whom the truth for other users is taken.", min=2)] = 200,
+    users: Annotated[int, typer.Option(help="Of each log.", min=2)] = SIZE.users,
+    weeks: Annotated[int, typer.Option(help="Of each log.", min=1)] = SIZE.weeks,
+    others: Annotated[int, typer.Option(help="Users on whom the truth for other users is taken.", min=2)] = SIZE.others,
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
 ) -> Report:
     """Makes its own logs, in a quarter of an hour of one core; as expected if each figure is as due."""

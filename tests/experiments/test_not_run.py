@@ -4,12 +4,13 @@ are planted into the rows of the report are seen.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from math import isnan
 
 import numpy as np
 import pytest
 
-from experiments.not_run.analysis import ROWS, SEED, dues, report
+from experiments.not_run.analysis import ROWS, SEED, SIZE, analyse, dues, report, report_command
 from experiments.not_run.long_messages import SHORT, LongMessages
 from experiments.not_run.played import AskedTarget, LogSize, asked_targets, read_back, written
 from experiments.not_run.worlds import LOGGER, DrawnWorld
@@ -65,10 +66,17 @@ def coverage(rows: Sequence[AskedTarget]) -> bool:
 
 
 def test_the_report_is_that_of_its_rows(committed: Sequence[AskedTarget]) -> None:
-    shown = report(committed, SEED, LogSize(40, 4, 160))
+    shown = report(committed, SEED, SIZE)
     assert shown.page == (REPORTS / "not_run.md").read_text("utf-8")
     assert written(committed) == (REPORTS / ROWS).read_text("utf-8")
     assert len(committed) == WORLDS * 7
+
+
+def test_the_command_of_a_report_makes_one_of_its_size() -> None:
+    usual = {name: each.default for name, each in signature(analyse).parameters.items()}
+    assert LogSize(usual["users"], usual["weeks"], usual["others"]) == SIZE
+    assert report_command(3, 1, SIZE) == "skg-bench experiment not_run --worlds 3 --seed 1 --write reports"
+    assert " --seed 1 --weeks 2 --others 9 --write" in report_command(3, 1, replace(SIZE, weeks=2, others=9))
 
 
 def test_committed_intervals_hold_the_truth_and_planted_faults_are_seen(committed: Sequence[AskedTarget]) -> None:
