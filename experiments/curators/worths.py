@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from experiments.curators.lineup import CONTROLS, Entry, cap_of, entries, model_of, world_of_run, wrong_of
 from skg_bench.analysis.counts.measure import Difference, contrast, differences, identical, measure
@@ -154,12 +155,37 @@ def _check(run: Run, lineup: Sequence[Entry], since: int) -> None:
                 f"{run.path}: {entry.measured!r} does not serve what {entry.learns!r} has learned; give it "
                 f"fork={entry.learns}@{since}"
             )
+        for name, says in (("sham", "any"), ("coin", "own")):
+            control = entry.against.get(name)
+            if control is not None and not _is_sham(
+                _learner(compositions, control)["curator"], compositions[entry.learns]["curator"], says
+            ):
+                raise UsageError(
+                    f"{run.path}: {control!r} is no {name} control of {entry.learns!r}; give it the same curator "
+                    f"within curator=sham, with tags=coin and says={says}"
+                )
         made = compositions[entry.learns]
         if (made["freeze"], made["freeze_at"]) != ("all", since):
             raise UsageError(
                 f"{run.path}: {entry.learns!r} has freeze={made['freeze']} and freeze_at={made['freeze_at']}, so that "
                 f"it learns on where others are measured; give it freeze=all and freeze_at={since}"
             )
+
+
+def _learner(compositions: Mapping[str, Any], arm: str) -> Mapping[str, Any]:
+    """Composition of the arm that learned what this one serves."""
+    made: Mapping[str, Any] = compositions[arm]
+    fork = made["fork"]
+    return made if fork is None else compositions[fork.partition("@")[0]]
+
+
+def _is_sham(control: Mapping[str, Any], curator: Mapping[str, Any], says: str) -> bool:
+    """Is this the same curator, with ratings by a coin, whose texts are those that `says` names?"""
+    if curator["_target_"].endswith(".MeteredCurator"):
+        capped = {**control, "curator": None} == {**curator, "curator": None}
+        return capped and _is_sham(control["curator"], curator["curator"], says)
+    inside = (control["curator"], control["tags"], control["says"]) if control["_target_"].endswith(".Sham") else ()
+    return inside == (curator, "coin", says)
 
 
 def erring_arms(run: Run) -> list[str]:

@@ -250,6 +250,14 @@ def test_two_runs_of_one_world_and_cap_and_a_run_without_curators_are_refused_by
         Worths.of(composed(run, "reflective_empty", policy=parts["policy"]))
     with pytest.raises(UsageError, match="'frozen' learns; give it curator=none"):
         Worths.of(composed(run, "frozen", curator=parts["curator"]))
+    capped = run.manifest["compositions"]["reflective_sham"]["curator"]
+    sham = capped["curator"]
+    cheats = [sham["curator"], {**sham, "says": "own"}, {**sham, "curator": {**sham["curator"], "remove_after": 99}}]
+    for cheat in [parts["curator"], {**capped, "tokens": 1}, *({**capped, "curator": each} for each in cheats)]:
+        with pytest.raises(UsageError, match="'reflective_sham' is no sham control of 'reflective'; give it the same"):
+            Worths.of(composed(run, "reflective_sham", curator=cheat))
+    with pytest.raises(UsageError, match="'reflective_sham_given' is no sham control of 'reflective_log'"):
+        Worths.of(composed(run, "reflective_sham_log", curator=parts["curator"]))
     for fork in (None, "reflective_log@11", "reflective@12"):
         with pytest.raises(UsageError, match="does not serve what 'reflective_log' has learned; give it fork="):
             Worths.of(composed(run, "reflective_given", fork=fork))
