@@ -1,6 +1,6 @@
 """A run as statistics read it: who shares a memory is one person to them, and a call of the model is what was paid."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
@@ -97,6 +97,11 @@ class InstanceRun(Run):
     def arms(self) -> list[str]:
         return self._run.arms
 
+    def rows(self) -> Mapping[range, int]:
+        """Turns of all instances, which are read together: those of one may stand in several shards."""
+        rows = self._run.rows()
+        return {range(-(-max(users.stop for users in rows) // self._size)): sum(rows.values())} if rows else {}
+
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Turn rows of one arm, by instance and turn; the same holds for the other logs."""
         return self._moved(self._run.turns(arm, columns, self._members(users)))
@@ -112,7 +117,7 @@ class InstanceRun(Run):
 
     def _members(self, instances: Sequence[int] | None) -> list[int] | None:
         """Users of instances; None: of all."""
-        if instances is None:
+        if instances is None or instances in list(self.rows()):
             return None
         return [user for each in instances for user in range(each * self._size, (each + 1) * self._size)]
 

@@ -36,6 +36,10 @@ class RunTables(Protocol):
     @property
     def manifest(self) -> dict[str, Any]: ...
 
+    def rows(self) -> Mapping[range, int]:
+        """Turns of the first arm by the users who are read together, in order."""
+        ...
+
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table: ...
 
     def updates(
@@ -168,6 +172,16 @@ class Run:
         present = (number for number in wanted if shards.path(self.path, "turns", arm, number).exists())
         return list(wanted if self.finished or arm in self.manifest.get("shards", {}) else present)
 
+    def rows(self) -> Mapping[range, int]:
+        """Turns of the first arm by the users of each shard that is there, in order."""
+        arm, users = self.arms[0], self.manifest["users"]
+        numbers = self.numbers(arm)
+        with ThreadPoolExecutor() as threads:  # hashing lets other threads go on
+            files = threads.map(partial(self._verify, "turns", arm), numbers)
+            return {
+                shards.users_of(k, users): shards.shard_label(file).rows for k, file in zip(numbers, files, strict=True)
+            }
+
     @cached_property
     def key(self) -> str:
         """Identity that the shards of this run carry."""
@@ -185,6 +199,11 @@ class Run:
             raise UsageError(f"{file} is not the one that the run ended with; {shards.AGAIN}")
         return shards.path(self.path, log, arm, number)
 
+    def _hold_no_others(self, numbers: Sequence[int], users: Sequence[int]) -> bool:
+        """Are all users of these shards among `users`, a range? Then nobody has to be sorted out."""
+        first, last = (shards.users_of(k, self.manifest["users"]) for k in (numbers[0], numbers[-1]))
+        return isinstance(users, range) and users.step == 1 and users.start <= first.start and last.stop <= users.stop
+
     def _read(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
         if arm not in self.arms:
             raise UsageError(f"{self.path} has no arm {arm!r}; it has {', '.join(self.arms)}")
@@ -192,7 +211,8 @@ class Run:
         if not numbers and not self.numbers(arm):
             raise UsageError(f"{self.path} has no {log} of arm {arm!r} yet; finish it with `skg-bench run`")
         wanted = None if columns is None else list(dict.fromkeys([*columns, "user", "turn"]))
-        filters = None if users is None else pc.field("user").isin(list(users))
+        whole = users is None or (numbers and self._hold_no_others(numbers, users))
+        filters = None if users is None or whole else pc.field("user").isin(list(users))
         wanted_shards = numbers or self.numbers(arm)[:1]  # users who are in no shard have no rows
         with ThreadPoolExecutor() as threads:  # hashing lets other threads go on
             files = list(threads.map(partial(self._verify, log, arm), wanted_shards))

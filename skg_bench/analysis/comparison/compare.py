@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skg_bench.analysis.comparison.align import align
+from skg_bench.analysis.comparison.align import alignment
 from skg_bench.analysis.comparison.flips import DONE_COLUMNS
 from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Matched
 from skg_bench.analysis.comparison.seeds import by_configuration, labels
@@ -26,11 +26,11 @@ from skg_bench.analysis.counts.measure import (
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
 from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
-from skg_bench.analysis.counts.turn_logs import read_once
+from skg_bench.analysis.counts.turn_logs import blocks
 from skg_bench.analysis.counts.wording import bare, interval, number, rise_or_fall
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
-from skg_bench.analysis.summary.saturation import saturation, withheld
+from skg_bench.analysis.summary.saturation import withheld
 from skg_bench.core.domain import domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
@@ -140,7 +140,7 @@ def compare(
     columns = [*TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS]
     columns += [name for run in runs for name in outcome_columns(run)]
     columns += LOGGED_COLUMNS if any(run.manifest.get("log") for run in runs) else ()
-    logs = read_once(groups, columns)
+    parts = blocks(groups, columns)
     wanted = reference if reference is not None else runs[0].config.get("reference")
     names = labels(groups)
     arms = {
@@ -159,18 +159,18 @@ def compare(
     shown = metrics_of(first, price) if not log else known(metrics(price)) | logged(log["knows"])
     if unknown := [name for name in margins or {} if name not in shown]:
         raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
-    shared = align(logs)
-    tested, matches, unmatched, flipped, reuse = tested_arms(logs, arms, references[0], shared, shown, price, flips)
-    reasons = [] if log else saturation(shared.on).reasons
+    sides = alignment(parts)
+    tested = tested_arms(parts, arms, references[0], sides.moved, shown, price, flips)
+    reasons = [] if log else tested.saturation.reasons
     rows = tuple(
         replace(row, difference=withheld(row.difference, reasons))
-        for row in _rows(tested, shown, correction, margins or {}, shared.on.about)
+        for row in _rows(tested.arms, shown, correction, margins or {}, tested.requests.about)
     )
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
     return Comparison(
-        arms[references[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows,
-        (*shared.gaps, *(f"no verdict on utility: {reason}" for reason in reasons)),
-        matches, unmatched, flipped, reuse, telling.noun,
+        arms[references[0]], tuple(seeds), len(tested.requests.users), len(tested.requests), correction, rows,
+        (*sides.gaps, *(f"no verdict on utility: {reason}" for reason in reasons)),
+        tested.matched, tested.unmatched, tested.flips, tested.break_even, telling.noun,
         (*telling.terminal, *(each.name for each in domain_of(first.manifest).metrics)),
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ where both arms asked the LLM, or a right skill was prompted in vain, it is the 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,13 @@ class Done:
     hit: Bool  # [N]
     cause: I32  # [N] index into CAUSES; their number: not known
 
+    def at(self, rows: I64) -> "Done":
+        """Answers to some of the events."""
+        return Done(
+            self.run, self.arm, self.user[rows], self.turn[rows], self.right[rows], self.wrong[rows], self.hit[rows],
+            self.cause[rows],
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Flips:
@@ -61,6 +69,10 @@ class Flips:
     right: Done
     at: I64  # [n] rows
     cause: I32  # [n] of the reason; see `Done`
+
+    def alone(self) -> "Flips":
+        """The flips without the other events."""
+        return Flips(self.wrong.at(self.at), self.right.at(self.at), np.arange(len(self.at)), self.cause)
 
     def reason(self, row: int) -> str:
         """Reason of one flip, by its place in `at`."""
@@ -109,6 +121,19 @@ def flips(wrong: Done, right: Done) -> Flips:
     at = np.flatnonzero(wrong.wrong & right.right)
     by_llm = ~wrong.hit[at] & ~right.hit[at] & (not telling_of(wrong.run.manifest).imported)
     return Flips(wrong, right, at, np.where(by_llm, CAUSES.index("none"), wrong.cause[at]))
+
+
+def joined_flips(blocks: Sequence[Flips]) -> Flips:
+    """Flips of users who come block by block, `alone`."""
+    wrong, right = _joined([block.wrong for block in blocks]), _joined([block.right for block in blocks])
+    cause = np.concatenate([block.cause for block in blocks])
+    return Flips(wrong, right, np.arange(len(cause)), cause)
+
+
+def _joined(blocks: Sequence[Done]) -> Done:
+    names = ("user", "turn", "right", "wrong", "hit", "cause")
+    columns = {name: np.concatenate([attrgetter(name)(block) for block in blocks]) for name in names}
+    return Done(blocks[0].run, blocks[0].arm, **columns)
 
 
 def examples(flipped: Flips, n: int) -> list[Flip]:

@@ -18,7 +18,8 @@ the intervals hold what matching adds. They are for *these requests*.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,40 @@ class Fallbacks:
         """Fallbacks of which none is known yet."""
         n = len(requests)
         return cls(np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n))
+
+
+@dataclass(frozen=True, slots=True)
+class ServedHits:
+    """The hits of an arm, each beside what the LLM would have answered, and what its users got altogether."""
+
+    row: I64  # [h] row of the user
+    score: F64  # [h]
+    right: Bool  # [h]
+    worth: F64  # [h]
+    known: Bool  # [h] is it known what the LLM would have answered?
+    llm_right: Bool  # [h]
+    llm_worth: F64  # [h]
+    correct: F64  # [n]
+    utility: F64  # [n]
+    turns: F64  # [n]
+
+    @classmethod
+    def of(cls, arm_hits: Hits, fallbacks: Fallbacks, requests: LoggedEvents) -> "ServedHits":
+        """Hits among events of which it is known what `fallbacks` says."""
+        at = arm_hits.at
+        return cls(
+            requests.row[at], arm_hits.score, arm_hits.right, arm_hits.worth, fallbacks.known[at], fallbacks.right[at],
+            fallbacks.worth[at], arm_hits.correct, arm_hits.utility, sums(requests.row, len(requests.users)),
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, blocks: "Sequence[ServedHits]") -> "ServedHits":
+        """Those of users who come block by block."""
+        rows = np.cumsum([0, *(len(block.turns) for block in blocks)])
+        row = np.concatenate([block.row + start for block, start in zip(blocks, rows, strict=False)])
+        others = [field.name for field in fields(cls) if field.name != "row"]
+        joined = {name: np.concatenate([attrgetter(name)(block) for block in blocks]) for name in others}
+        return cls(row, **joined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +161,15 @@ def hits(
 
 def ladder(arm_hits: Hits, fallbacks: Fallbacks, requests: LoggedEvents) -> Ladder:
     """An arm, with hits, at the thresholds between which they are equally many."""
-    n, turns = len(requests.users), sums(requests.row, len(requests.users))
-    threshold = np.append(np.unique(np.quantile(arm_hits.score, np.arange(LEVELS) / LEVELS, method="lower")), np.inf)
-    level = np.searchsorted(threshold, arm_hits.score, side="right") - 1  # the highest at which it is still a hit
-    cell = requests.row[arm_hits.at] * len(threshold) + level
+    return ladder_of(ServedHits.of(arm_hits, fallbacks, requests))
+
+
+def ladder_of(served: ServedHits) -> Ladder:
+    """The same, from hits beside what the LLM would have answered."""
+    n, turns = len(served.turns), served.turns
+    threshold = np.append(np.unique(np.quantile(served.score, np.arange(LEVELS) / LEVELS, method="lower")), np.inf)
+    level = np.searchsorted(threshold, served.score, side="right") - 1  # the highest at which it is still a hit
+    cell = served.row * len(threshold) + level
 
     def above(values: F64 | None) -> F64:
         """Sums over the hits that are left at each level, `[n, L]` per request."""
@@ -138,15 +178,15 @@ def ladder(arm_hits: Hits, fallbacks: Fallbacks, requests: LoggedEvents) -> Ladd
         return left
 
     figures = {"hit_rate": above(None)}
-    unknown = int(np.sum(~fallbacks.known[arm_hits.at]))
+    unknown = int(np.sum(~served.known))
     if not unknown:
         for name, total, of_hit, of_llm in (
-            ("correct", arm_hits.correct, arm_hits.right, fallbacks.right),
-            ("utility", arm_hits.utility, arm_hits.worth, fallbacks.worth),
+            ("correct", served.correct, served.right, served.llm_right),
+            ("utility", served.utility, served.worth, served.llm_worth),
         ):
-            lost = above(of_hit.astype(np.float64) - of_llm[arm_hits.at])  # of hits over what the LLM would have given
+            lost = above(of_hit.astype(np.float64) - of_llm)  # of hits over what the LLM would have given
             figures[name] = (total / turns)[:, None] + lost - lost[:, :1]
-    return Ladder(threshold, above((~arm_hits.right).astype(np.float64)), figures, unknown)
+    return Ladder(threshold, above((~served.right).astype(np.float64)), figures, unknown)
 
 
 def matched(arm: str, arm_ladder: Ladder, base: Ladder, seed: int) -> Matched:

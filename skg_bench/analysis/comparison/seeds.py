@@ -41,6 +41,14 @@ class SeedRuns:
     def config(self) -> dict[str, Any]:
         return self.runs[0].config
 
+    def rows(self) -> Mapping[range, int]:
+        """Turns of the first arm by the users who are read together, in order."""
+        return {
+            range(users.start + seed_index * STRIDE, users.stop + seed_index * STRIDE): rows
+            for run, seed_index in zip(self.runs, self.seed_index, strict=True)
+            for users, rows in run.rows().items()
+        }
+
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Turn rows of one arm of all runs, by user and turn; the same holds for the other logs."""
         return self._joined("turns", arm, columns, users)
@@ -52,13 +60,12 @@ class SeedRuns:
         return self._joined("feedback", arm, columns, users)
 
     def _joined(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
+        parts = [
+            (run, k, None if users is None else _of_seed(users, k))
+            for run, k in zip(self.runs, self.seed_index, strict=True)
+        ]
         tables = []
-        for run, seed_index in zip(self.runs, self.seed_index, strict=True):
-            run_users = (
-                None
-                if users is None
-                else [user - seed_index * STRIDE for user in users if user // STRIDE == seed_index]
-            )
+        for run, seed_index, run_users in [part for part in parts if part[2] is None or part[2]] or parts[:1]:
             table = getattr(run, log)(arm, columns, run_users)
             if seed_index:
                 number = pc.add(table["user"].cast(pa.int64()), seed_index * STRIDE)
@@ -67,6 +74,15 @@ class SeedRuns:
         if len(tables) == 1:
             return tables[0]
         return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
+
+
+def _of_seed(users: Sequence[int], seed_index: int) -> Sequence[int]:
+    """Those of `users` who are of a seed, by their numbers in its run."""
+    first = seed_index * STRIDE
+    if isinstance(users, range):  # as it is: whole shards are read faster
+        start, stop = (min(max(end - first, 0), STRIDE) for end in (users.start, users.stop))
+        return range(start, stop)
+    return [user - first for user in users if user // STRIDE == seed_index]
 
 
 def by_configuration(runs: Sequence[Run]) -> list[SeedRuns]:

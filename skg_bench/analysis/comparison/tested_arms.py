@@ -1,24 +1,36 @@
 """Every arm of the runs that are compared, held against the reference: what is read of their logs, each once."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from skg_bench.analysis.comparison.align import Aligned
-from skg_bench.analysis.comparison.flips import Done, Flip, done, examples, flips
-from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Matched, hits, ladder, matched
-from skg_bench.analysis.counts.break_even import Answers, BreakEven, break_even
+from skg_bench.analysis.comparison.align import align
+from skg_bench.analysis.comparison.flips import Done, Flip, Flips, done, examples, flips, joined_flips
+from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Matched, ServedHits, hits, ladder_of, matched
+from skg_bench.analysis.counts.break_even import HIT_SUMS, Answers, BreakEven, break_even_of, hit_sums
+from skg_bench.analysis.counts.joined import (
+    BlockEvents,
+    BlockTally,
+    JoinedEvents,
+    Packed,
+    joined_events,
+    joined_tally,
+    unpacked,
+)
 from skg_bench.analysis.counts.measure import by_user, contrast, identical, measure
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
 from skg_bench.analysis.counts.turn_logs import read_ahead
 from skg_bench.analysis.statistics.intervals import Estimate
+from skg_bench.analysis.summary.saturation import Saturation, Used, saturation_of, used
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import RunTables
 from skg_bench.runfolder.telling import telling_of
 
+Key = tuple[int, str]  # place of its run among those that are compared, and arm
 BOOTSTRAP_SEED = 0  # of the bootstrap
 
 
@@ -44,37 +56,146 @@ class TestedArm:
     same: bool  # the arm did the same as the reference on every turn
 
 
+@dataclass(frozen=True)
+class Tested:
+    """All arms, over all users."""
+
+    requests: JoinedEvents
+    saturation: Saturation
+    arms: list[TestedArm]
+    matched: tuple[Matched, ...]
+    unmatched: tuple[str, ...]
+    flips: tuple[Flipped, ...]
+    break_even: dict[str, BreakEven]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Sums over the users of a block, by arm."""
+
+    on: BlockEvents
+    weeks: list[int]  # of every run
+    used: Used
+    tallies: dict[Key, BlockTally]
+    served: dict[Key, ServedHits]
+    pays: dict[Key, list[Packed]]
+    flips: dict[Key, tuple[Flips, Flips]]  # worse and better than the reference
+
+
 def tested_arms(
-    logs: Sequence[RunTables],
-    arms: Mapping[tuple[int, str], str],
-    reference: tuple[int, str],
-    shared: Aligned,
+    blocks: Sequence[Sequence[RunTables]],
+    arms: Mapping[Key, str],
+    reference: Key,
+    moved: Sequence[bool],
     shown: Mapping[str, Metric],
     price: Utility,
     n_flips: int,
-) -> tuple[list[TestedArm], tuple[Matched, ...], tuple[str, ...], tuple[Flipped, ...], dict[str, BreakEven]]:
-    """Every arm is read once; what is kept of it are sums, and its hits."""
-    requests = shared.on
+) -> Tested:
+    """Every arm against the reference. The turns of a block are held while it is read; what is kept of them are sums,
+    and hits.
+    """
+    read = partial(_read, arms=arms, reference=reference, moved=moved, price=price)
+    parts = _read_all(read, blocks)
+    requests = joined_events([part.on for part in parts])
+    full = saturation_of([part.used for part in parts])
+    tested = _tested(parts, arms, reference, requests, shown)
+    if not requests.answers:
+        return Tested(requests, full, tested, (), (), (), {})
+    if not requests.judged:
+        why = "a log does not say which answers were right: there are no error rates to match"
+        return Tested(requests, full, tested, (), (why,), (), {})
+    flipped = tuple(_flipped(arms[key], [part.flips[key] for part in parts], n_flips) for key in parts[0].flips)
+    if telling_of(blocks[0][reference[0]].manifest).imported:  # what came from memory is not known
+        return Tested(requests, full, tested, (), (), flipped, {})
+    judged = [key for key in parts[0].served if all(key in part.served for part in parts)]
+    pays = {
+        arms[key]: break_even_of(
+            requests.cells, *(unpacked([part.pays[key][i] for part in parts]) for i in range(HIT_SUMS))
+        )
+        for key in arms
+        if key in judged
+        and all(part.served[key].known.all() for part in parts)
+        and any(part.served[key].row.size for part in parts)
+    }
+    served = {key: ServedHits.joined([part.served.pop(key) for part in parts]) for key in judged}
+    return Tested(requests, full, tested, *_matches(arms, reference, served), flipped, pays)
+
+
+def _read_all(read: Callable[..., _Block | None], blocks: Sequence[Sequence[RunTables]]) -> list[_Block]:
+    """All blocks that have users. Where one has more weeks than the runs say, all are read with as many."""
+    weeks = [0] * len(blocks[0])
+    while True:
+        parts = [part for part in read_ahead(partial(read, weeks=weeks), blocks) if part is not None]
+        longest = [max(of_run) for of_run in zip(*(part.weeks for part in parts), strict=True)]
+        if all(part.weeks == longest for part in parts):
+            return parts
+        weeks = longest
+
+
+def _read(
+    pools: Sequence[RunTables],
+    *,
+    arms: Mapping[Key, str],
+    reference: Key,
+    moved: Sequence[bool],
+    price: Utility,
+    weeks: Sequence[int],
+) -> _Block | None:
+    """A block; None: the runs share none of its users."""
+    shared = align(pools, weeks)
+    if shared is None:
+        return None
+    answered = shared.on.judged and shared.on.answers
     fallbacks: dict[str, Fallbacks] = {}
-    served: dict[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]] = {}
-
-    answered = requests.judged and requests.answers
-
-    def read(key: tuple[int, str]) -> tuple[Tally, Done | None]:
+    tallied, hit, turns = dict[Key, BlockTally](), dict[Key, tuple[Hits, Fallbacks]](), dict[Key, Done]()
+    for key in (reference, *(key for key in arms if key != reference)):
         at, arm = key
-        pool_requests = shared.each[at]
-        tally = tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
-        if tally.judged and pool_requests.answers:
-            llm = fallbacks.setdefault(_llm(logs[at], arm, shared, at), Fallbacks.of(pool_requests))
-            served[at, arm] = hits(logs[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
-        stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
-        return tally, done(logs[at], arm, shared.keep) if answered and stays else None
+        requests = shared.each[at]
+        tally = tallies(pools[at], arm, requests, keep=shared.keep)[0]
+        if tally.judged and requests.answers:
+            llm = fallbacks.setdefault(_llm(pools[at], arm, moved, at), Fallbacks.of(requests))
+            hit[key] = hits(pools[at], arm, requests, price, llm, shared.keep), llm
+        if answered and (at == reference[0] or not (moved[at] or moved[reference[0]])):
+            turns[key] = done(pools[at], arm, shared.keep)
+        tallied[key] = BlockTally.of(tally)
+    return _Block(
+        on=BlockEvents.of(shared.on),
+        weeks=[requests.weeks for requests in shared.each],
+        used=used(shared.on),
+        tallies=tallied,
+        served={key: ServedHits.of(*of_arm, shared.each[key[0]]) for key, of_arm in hit.items()},
+        pays={key: _pays(*of_arm, shared.each[key[0]], price) for key, of_arm in hit.items()},
+        flips={
+            key: (flips(answers, turns[reference]).alone(), flips(turns[reference], answers).alone())
+            for key, answers in turns.items()
+            if key != reference
+        },
+    )
 
-    base, base_done = read(reference)
+
+def _pays(arm_hits: Hits, llm: Fallbacks, requests: LoggedEvents, price: Utility) -> list[Packed]:
+    at = arm_hits.at
+    answers = Answers(arm_hits.right, arm_hits.worth), Answers(llm.right[at], llm.worth[at])
+    return [Packed.of(values) for values in hit_sums(requests, at, *answers, price.wrong)]
+
+
+def _tested(
+    parts: Sequence[_Block],
+    arms: Mapping[Key, str],
+    reference: Key,
+    requests: JoinedEvents,
+    shown: Mapping[str, Metric],
+) -> list[TestedArm]:
+    def joined(key: Key) -> Tally:
+        return joined_tally([part.tallies.pop(key) for part in parts])
+
+    base = joined(reference)
     base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
-    tested, flipped = [], []
-    others = [key for key in arms if key != reference]
-    for key, (tally, arm_done) in zip(others, read_ahead(read, others), strict=True):
+    tested = []
+    for key in arms:
+        if key == reference:
+            continue
+        tally = joined(key)
         each = by_user(shown.values(), tally, requests)
         tested.append(
             TestedArm(
@@ -86,62 +207,35 @@ def tested_arms(
                 identical(tally, base),
             )
         )
-        if base_done is not None and arm_done is not None:
-            flipped.append(_flipped(arms[key], arm_done, base_done, n_flips))
-    if not requests.answers:
-        return tested, (), (), (), {}
-    if not requests.judged:
-        return tested, (), ("a log does not say which answers were right: there are no error rates to match",), (), {}
-    if telling_of(logs[reference[0]].manifest).imported:  # what came from memory is not known
-        return tested, (), (), tuple(flipped), {}
-    return tested, *_matches(arms, reference, served), tuple(flipped), _break_even(arms, served, price)
+    return tested
 
 
-def _break_even(
-    arms: Mapping[tuple[int, str], str],
-    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
-    price: Utility,
-) -> dict[str, BreakEven]:
-    by_arm = {}
-    for key, label in arms.items():
-        if key not in served:  # it is not known of all its answers whether they were right
-            continue
-        arm_hits, llm, requests = served[key]
-        at = arm_hits.at
-        if at.size and llm.known[at].all():
-            answers = Answers(arm_hits.right, arm_hits.worth), Answers(llm.right[at], llm.worth[at])
-            by_arm[label] = break_even(requests, at, *answers, price.wrong)
-    return by_arm
+def _flipped(label: str, blocks: Sequence[tuple[Flips, Flips]], n_flips: int) -> Flipped:
+    worse, better = (joined_flips([block[i] for block in blocks]) for i in range(2))
+    return Flipped(label, worse.counts(), better.counts(), tuple(examples(worse, n_flips)))
 
 
-def _flipped(label: str, arm_turns: Done, base: Done, n_flips: int) -> Flipped:
-    worse = flips(arm_turns, base)
-    return Flipped(label, worse.counts(), flips(base, arm_turns).counts(), tuple(examples(worse, n_flips)))
-
-
-def _llm(run: RunTables, arm: str, shared: Aligned, at: int) -> str:
+def _llm(run: RunTables, arm: str, moved: Sequence[bool], at: int) -> str:
     """Key of all that decides the LLM's answer to an event: its parameters, and which row of the log the event is."""
-    order = at if shared.moved[at] else 0
+    order = at if moved[at] else 0
     parameters = (run.manifest.get("compositions") or {}).get(arm, {}).get("llm")
     return json.dumps([order, parameters], sort_keys=True)
 
 
 def _matches(
-    arms: Mapping[tuple[int, str], str],
-    reference: tuple[int, str],
-    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
+    arms: Mapping[Key, str], reference: Key, served: Mapping[Key, ServedHits]
 ) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
-    unscored = [arms[k] for k in arms if k not in served or np.isnan(served[k][0].score).any()]
+    unscored = [arms[k] for k in arms if k not in served or np.isnan(served[k].score).any()]
     if arms[reference] in unscored:
         why = f"{arms[reference]} has no scores, or answers that nobody can judge; to match error rates, name another"
         return (), (f"{why} reference",)
-    idle = [arms[key] for key, (arm_hits, _, _) in served.items() if not arm_hits.at.size]
+    idle = [arms[key] for key, arm_hits in served.items() if not arm_hits.row.size]
     if arms[reference] in idle:
         why = f"{arms[reference]} has no answer from memory; to match error rates, name another reference"
         return (), (why,)
-    base = ladder(*served[reference])
+    base = ladder_of(served[reference])
     matches = [
-        matched(label, ladder(*served[key]), base, BOOTSTRAP_SEED)
+        matched(label, ladder_of(served[key]), base, BOOTSTRAP_SEED)
         for key, label in arms.items()
         if key != reference and label not in (*idle, *unscored)
     ]

@@ -17,9 +17,11 @@ import numpy as np
 
 from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents
-from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
+from skg_bench.analysis.statistics.intervals import Cells, Estimate, estimates, sums
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.runfolder.run import RunTables
+
+HIT_SUMS = 6  # of `hit_sums`
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,18 @@ class BreakEven:
 
 def break_even(requests: LoggedEvents, at: I64, hits: Answers, llm: Answers, wrong: float) -> BreakEven:
     """Break-even of hits on the requests `at`; `llm`: what the LLM answers to these. NaN where there are no hits."""
+    return break_even_of(requests.cells, *hit_sums(requests, at, hits, llm, wrong))
+
+
+def hit_sums(requests: LoggedEvents, at: I64, hits: Answers, llm: Answers, wrong: float) -> list[F64]:
+    """Sums by cell `[c]` from which `break_even_of` makes its figures."""
     cell, n = requests.cell[at], len(requests.cells.user)
     saved = llm.cost(wrong) - hits.cost(wrong)
     threshold = llm.right - saved / (1.0 + wrong)  # p* of single requests, whose mean is that of all
     values = (hits.right, llm.right, saved, threshold, hits.right - threshold)
-    counts = ([sums(cell, n, np.asarray(column, np.float64))] for column in values)
-    return BreakEven(*estimates(requests.cells, [sums(cell, n)], counts))
+    return [sums(cell, n), *(sums(cell, n, np.asarray(column, np.float64)) for column in values)]
+
+
+def break_even_of(cells: Cells, count: F64, *values: F64) -> BreakEven:
+    """Break-even from the sums by cell."""
+    return BreakEven(*estimates(cells, [count], ([column] for column in values)))

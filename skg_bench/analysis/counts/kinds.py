@@ -5,6 +5,8 @@ has asked the same before and has fewer earlier answers that still hold). *Slot*
 values, and an answer holds for its own values. *Stable*: an answer holds for all requests of the intent, for ever.
 """
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -25,19 +27,42 @@ INTENT_KIND_WORDS: dict[IntentKind, str] = {
 KIND_COLUMNS = ("intent", "request_type", "answerable")
 
 
-def kinds(run: RunTables, requests: LoggedEvents) -> I32:
-    """Index into INTENT_KINDS of each event, `[N]`; truth of a simulated world, which no replayed log has."""
+@dataclass(frozen=True, slots=True)
+class KindFacts:
+    """Facts of some users' events, by which their kinds are known."""
+
+    typed: Bool  # [N] no one-off
+    intents: Collection[str]
+    live: Collection[str]  # intents: an answer expired, or none holds
+    slot: Collection[str]  # intents that are asked with slot values
+
+
+def kind_facts(run: RunTables, requests: LoggedEvents) -> KindFacts:
+    """Facts of the events of a simulated world."""
     table = run.turns(run.arms[0], KIND_COLUMNS)
     intent, names = coded(table["intent"])
     type_, types = coded(table["request_type"])
     typed = type_ >= 0
     expired = typed & (requests.answerable < _earlier(requests.row, type_))
+    slot = _some(intent[typed & (types[type_] != names[intent])], len(names)) if len(types) else np.zeros(0, np.bool_)
     live = _some(intent[expired], len(names))
-    slot = _some(intent[typed & (types[type_] != names[intent])], len(names)) if len(types) else live
-    of_intent = np.where(
-        live, INTENT_KINDS.index("live"), np.where(slot, INTENT_KINDS.index("slot"), INTENT_KINDS.index("stable"))
-    )
-    return np.where(typed, of_intent[intent] if len(names) else 0, INTENT_KINDS.index("one_off")).astype(np.int32)
+    return KindFacts(typed, names.tolist(), names[live].tolist(), names[: len(slot)][slot].tolist())
+
+
+def kinds_of(facts: Sequence[KindFacts]) -> dict[str, int]:
+    """Index into INTENT_KINDS of each intent, by the facts of all users, who come block by block."""
+    of_intent = dict.fromkeys(sorted({name for block in facts for name in block.intents}), INTENT_KINDS.index("stable"))
+    of_intent |= dict.fromkeys((name for block in facts for name in block.slot), INTENT_KINDS.index("slot"))
+    return of_intent | dict.fromkeys((name for block in facts for name in block.live), INTENT_KINDS.index("live"))
+
+
+def kinds(run: RunTables, requests: LoggedEvents) -> I32:
+    """Index into INTENT_KINDS of each event, `[N]`; truth of a simulated world, which no replayed log has."""
+    facts = kind_facts(run, requests)
+    of_intent = kinds_of([facts])
+    of_topic = np.array([of_intent.get(name, 0) for name in requests.about[: requests.named].tolist()] or [0], np.int32)
+    topic = np.minimum(requests.cells.intent[requests.cell], len(of_topic) - 1)
+    return np.where(facts.typed, of_topic[topic], INTENT_KINDS.index("one_off")).astype(np.int32)
 
 
 def _some(intent: I32, n: int) -> Bool:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from skg_bench.analysis.counts.metrics import Metric
-from skg_bench.analysis.counts.tally import LoggedEvents, Tally
+from skg_bench.analysis.counts.tally import Requests, Tally
 from skg_bench.analysis.statistics.inference import bh, by, holm, shrunken
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, estimates
 from skg_bench.core.grid import F64
@@ -41,7 +41,7 @@ class Difference:
     )
 
 
-def measure(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> dict[str, Estimate]:
+def measure(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict[str, Estimate]:
     """The metrics' means over users."""
     results: dict[str, Estimate] = {}
     for over, group in _by_denominator(metrics).items():
@@ -50,7 +50,7 @@ def measure(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> 
     return results
 
 
-def by_user(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> dict[str, F64]:
+def by_user(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict[str, F64]:
     """The metrics of every user, `[n]`; NaN for users without a denominator."""
     values: dict[str, F64] = {}
     for over, group in _by_denominator(metrics).items():
@@ -61,7 +61,7 @@ def by_user(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> 
     return values
 
 
-def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: LoggedEvents) -> dict[str, Estimate]:
+def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: Requests) -> dict[str, Estimate]:
     """Means over users of the paired differences arm - reference."""
     results: dict[str, Estimate] = {}
     for over, group in _by_denominator(metrics).items():
@@ -142,7 +142,7 @@ def _by_denominator(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
     return groups
 
 
-def _count(metric: Metric, tally: Tally, requests: LoggedEvents) -> F64:
+def _count(metric: Metric, tally: Tally, requests: Requests) -> F64:
     """Numerator in every cell.
 
     A count per week is a count per event times the user's events per week, which no intent changes. The book at the end

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -84,9 +84,37 @@ class LoggedEvents:
     kind: I32  # [N] request type, -1: a one-off
     cells: Cells
     about: Words  # [n_intents] the intents' names; of a one-off its message
+    named: int  # how many of these are intents; they come first
 
     def __len__(self) -> int:
         return len(self.turn)
+
+
+class Requests(Protocol):
+    """Users of a run and the cells of their requests."""
+
+    @property
+    def users(self) -> I64: ...
+
+    @property
+    def weeks(self) -> int: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def judged(self) -> bool: ...
+
+    @property
+    def answers(self) -> bool: ...
+
+    @property
+    def cells(self) -> Cells: ...
+
+    @property
+    def about(self) -> Words: ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +122,7 @@ class Tally:
     """Counts of one arm by the names of COUNTS (and LOGGED, or what the domain counts), and its book."""
 
     arm: str
-    by_cell: dict[str, F64]  # [c]
+    by_cell: Mapping[str, F64]  # [c]
     by_week: "WeeklyCounts"  # [n, W]
     book: F64  # [n, W] active skills at the user's last turn of the week, NaN: not there that week
     book_end: F64  # [n] at the user's last turn
@@ -150,8 +178,9 @@ def needs_answers(run: RunTables, what: str) -> None:
         )
 
 
-def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> LoggedEvents:
-    """The run's events, from its first arm. `keep`: (user id, number of first turns), ascending; None: all.
+def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None, weeks: int = 0) -> LoggedEvents:
+    """The run's events, from its first arm. `keep`: (user id, number of first turns), ascending; None: all. `weeks`:
+    those of the run, at least.
 
     Raises UsageError when a user's turns have a gap (rows were lost).
     """
@@ -173,7 +202,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
     kind, _ = coded(table["request_type"])
     time = seconds(table, "time")
     week = (time - EPOCH) // WEEK
-    weeks = max(int(run.manifest["weeks"]), int(week.max()) + 1)
+    weeks = max(weeks, int(run.manifest["weeks"]), int(week.max()) + 1)
     about = np.where(intent >= 0, intent.astype(np.int64), text.astype(np.int64) + len(intents))
     width = len(intents) + len(messages)
     pairs, cell = np.unique(row * width + about, return_inverse=True)
@@ -185,7 +214,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
         answers=domain_of(run.manifest).answers,
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
-        about=np.concatenate([intents, messages])[topics],
+        about=np.concatenate([intents, messages])[topics], named=int((topics < len(intents)).sum()),
     )  # fmt: skip
 
 

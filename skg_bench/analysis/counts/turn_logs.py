@@ -1,9 +1,8 @@
-"""Turn logs, read once an arm for all that needs them."""
+"""Turn logs, read block by block of users, and once an arm for all that needs them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,15 +12,17 @@ from skg_bench.runfolder.run import RunTables
 
 T = TypeVar("T")
 R = TypeVar("R")
+BLOCK_TURNS = 250_000  # of an arm, which are held at once; a shard that has more is held whole
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOnce:
-    """A run whose turn logs are read whole, and kept until another one is; see `read_once`."""
+class RunBlock:
+    """Some users of a run, as a run. The turn log of an arm is read once, and kept until that of another one is."""
 
     run: RunTables
-    columns: Sequence[str]  # that are read
-    table: Callable[[str], pa.Table]  # of an arm
+    users: range
+    columns: Sequence[str]  # that are read at once
+    held: dict[str, pa.Table] = field(default_factory=dict)  # of one arm
 
     @property
     def path(self) -> Path:
@@ -35,36 +36,44 @@ class ReadOnce:
     def manifest(self) -> dict[str, Any]:
         return self.run.manifest
 
+    def rows(self) -> Mapping[range, int]:
+        """Turns of the first arm by the users who are read together, in order."""
+        return {users: n for users, n in self.run.rows().items() if users.start in self.users}
+
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Turn rows of one arm. Columns that are not kept are read now, and so are rows of some users only."""
         if columns is None or users is not None or not set(columns) <= set(self.columns):
-            return self.run.turns(arm, columns, users)
-        return self.table(arm).select(list(dict.fromkeys([*columns, "user", "turn"])))
+            return self.run.turns(arm, columns, self.users if users is None else users)
+        if arm not in self.held:
+            self.held.clear()  # before the next is read: there is room for one
+            self.held[arm] = self.run.turns(arm, list(dict.fromkeys([*self.columns, "user", "turn"])), self.users)
+        return self.held[arm].select(list(dict.fromkeys([*columns, "user", "turn"])))
 
     def updates(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
-        return self.run.updates(arm, columns, users)
+        return self.run.updates(arm, columns, self.users if users is None else users)
 
     def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
-        return self.run.feedback(arm, columns, users)
+        return self.run.feedback(arm, columns, self.users if users is None else users)
 
 
-def read_once(runs: Sequence[RunTables], columns: Sequence[str]) -> list[ReadOnce]:
-    """The runs, whose turn logs are read with all of `columns`, and kept until another arm of any run is read.
-
-    Whoever goes through the arms one after the other thus reads each of them once, whatever is computed from it, and
-    memory does not grow with the number of arms.
+def blocks(runs: Sequence[RunTables], columns: Sequence[str] = ()) -> list[list[RunBlock]]:
+    """All users of some runs in blocks, in order: of each block the part of each run, whose turn logs are read with
+    all of `columns`. Memory does not grow with the number of blocks.
     """
-    wanted = tuple(dict.fromkeys([*columns, "user", "turn"]))
-
-    kept: dict[tuple[int, str], pa.Table] = {}
-
-    def table(at: int, arm: str) -> pa.Table:
-        if (at, arm) not in kept:
-            kept.clear()  # before the next is read: there is room for one
-            kept[at, arm] = runs[at].turns(arm, wanted)
-        return kept[at, arm]
-
-    return [ReadOnce(run, wanted, partial(table, at)) for at, run in enumerate(runs)]
+    turns, stops = dict[int, int](), dict[int, int]()
+    for run in runs:
+        for users, n in run.rows().items():
+            turns[users.start] = max(turns.get(users.start, 0), n)
+            stops[users.start] = max(stops.get(users.start, 0), users.stop)
+    ranges, room = list[range](), 0
+    for start in sorted(turns):
+        room -= turns[start]
+        if ranges and room >= 0 and ranges[-1].stop == start:
+            ranges[-1] = range(ranges[-1].start, stops[start])
+        else:
+            ranges.append(range(start, stops[start]))
+            room = BLOCK_TURNS - turns[start]
+    return [[RunBlock(run, users, columns) for run in runs] for users in ranges or [range(0)]]
 
 
 def read_ahead(read: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:

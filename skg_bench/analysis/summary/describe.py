@@ -20,8 +20,7 @@ from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
 from skg_bench.analysis.counts.outcomes import PAID_COLUMNS, at_price, metrics_of, outcome_columns
 from skg_bench.analysis.counts.roles import Roles, roles
-from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
-from skg_bench.analysis.counts.turn_logs import read_once
+from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, Requests
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.summary.document import (
@@ -36,7 +35,7 @@ from skg_bench.analysis.summary.document import (
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
 from skg_bench.analysis.summary.job_outcomes import learning_jobs
 from skg_bench.analysis.summary.losses import CAUSE_COLUMNS
-from skg_bench.analysis.summary.saturation import LIMIT, saturation, withheld
+from skg_bench.analysis.summary.saturation import LIMIT, Saturation, withheld
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.temporary import PRIVATE_MODE, replace_whole
@@ -93,19 +92,24 @@ def _parsed(text: str) -> Summary:
 
 def describe(run: Run) -> tuple[Summary, list[Curve]]:
     """The content of `summary.json`, and all curves."""
-    answers, more = run.domain.answers, LOGGED_COLUMNS if run.manifest.get("log") else ()
-    (logs,) = read_once([run], [*TALLY_COLUMNS, *CAUSE_COLUMNS, *PAID_COLUMNS, *outcome_columns(run), *more])
-    requests, role = events(logs), roles(run)
+    log, role = run.manifest.get("log"), roles(run)
+    more = LOGGED_COLUMNS if log else ()
+    columns = [*TALLY_COLUMNS, *CAUSE_COLUMNS, *PAID_COLUMNS, *outcome_columns(run), *more]
     utility = _prices(run)
-    log = run.manifest.get("log")
     knows = log["knows"] if log else None
-    shown, beyond = metrics_of(run, utility), against_never(knows) if role.never and answers else {}
-    if not requests.judged:
-        shown |= logged(knows or ())
+    shown = metrics_of(run, utility)
+    beyond = against_never(knows) if role.never and run.domain.answers else {}
     lambdas, swept = _swept(run, utility)
     offers, at_offers = _offers(run, utility)
-    tables = collect(logs, requests, role, shown, beyond, [*swept, *at_offers], utility)
-    use = _corpus_use(requests, log)
+
+    def metrics_at(requests: Requests) -> tuple[Mapping[str, Metric], Mapping[str, Metric], Sequence[Metric]]:
+        shown_there = shown if requests.judged else shown | logged(knows or ())
+        return shown_there, beyond, [*swept, *at_offers]
+
+    tables = collect(run, columns, role, utility, metrics_at)
+    requests = tables.requests
+    shown = dict(metrics_at(requests)[0])
+    use = _corpus_use(tables.saturation, log)
     content = Summary(
         version=SUMMARY_VERSION, question=run.manifest.get("question", ""), seed=requests.seed,
         users=len(requests.users), weeks=requests.weeks, turns=len(requests), reference=role.reference,
@@ -121,7 +125,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
         waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
         ceiling=tables.ceiling, saturation=use,
         totals={arm: {name: digits(total) for name, total in tables.totals[arm].items()} for arm in run.arms},
-        domain=run.domain.name, own=[metric.name for metric in run.domain.metrics], answers=answers,
+        domain=run.domain.name, own=[metric.name for metric in run.domain.metrics], answers=run.domain.answers,
         telling=run.telling,
         learning={arm: jobs for arm in run.arms if (jobs := learning_jobs(run, arm)) is not None},
         pending_feedback=int(sum(total["pending"] for total in tables.totals.values())),
@@ -170,9 +174,8 @@ def _offers(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
     return prices, [utility.at_offer(price) for price in prices]
 
 
-def _corpus_use(requests: LoggedEvents, log: Mapping[str, Any] | None) -> CorpusUse:
+def _corpus_use(shares: Saturation, log: Mapping[str, Any] | None) -> CorpusUse:
     """Use of the corpus. In a replayed log only pseudo-users are a reason not to test curves, not repetitions."""
-    shares = saturation(requests)
     pseudo = ["users are pseudo-users, no persons"] if log is not None and log["pseudo_users"] else []
     reasons = shares.reasons if log is None else pseudo
     return CorpusUse(
@@ -188,7 +191,7 @@ def _effects(
     return {arm: FreezeEffect(*role.frozen[arm], arm_tests) for arm, arm_tests in tested.items()}
 
 
-def _sensitivity(results: Found, arms: Sequence[str], lambdas: Sequence[float], requests: LoggedEvents) -> Sensitivity:
+def _sensitivity(results: Found, arms: Sequence[str], lambdas: Sequence[float], requests: Requests) -> Sensitivity:
     n = len(lambdas)
     against = {arm: results.swept_against[arm][:n] for arm in arms if arm in results.swept_against}
     return Sensitivity(
@@ -204,7 +207,7 @@ def _sensitivity(results: Found, arms: Sequence[str], lambdas: Sequence[float], 
     )
 
 
-def _offered(results: Found, arms: Sequence[str], prices: Sequence[float], requests: LoggedEvents) -> OfferPrices:
+def _offered(results: Found, arms: Sequence[str], prices: Sequence[float], requests: Requests) -> OfferPrices:
     n = len(prices)
     against = {arm: results.swept_against[arm][-n:] for arm in arms if n and arm in results.swept_against}
     return OfferPrices(

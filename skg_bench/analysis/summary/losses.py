@@ -6,13 +6,15 @@ LLM answered is thus booked, with the LLM's price, wait and errors, to what made
 skills themselves cost.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from skg_bench.analysis.counts.columns import coded
+from skg_bench.analysis.counts.joined import Packed, PackedRows
 from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
-from skg_bench.analysis.counts.tally import LoggedEvents
+from skg_bench.analysis.counts.tally import LoggedEvents, Requests
 from skg_bench.analysis.statistics.intervals import estimates, sums
 from skg_bench.analysis.summary.document import Waterfall
 from skg_bench.analysis.summary.figures import Figure
@@ -34,7 +36,7 @@ CAUSE_COLUMNS = (*LOSS_COLUMNS, "cause")
 class Losses:
     """One arm's, by index into CAUSES."""
 
-    by_cell: F64  # [causes, c] utility lost in a (user, intent) cell
+    by_cell: F64 | PackedRows  # [causes, c] utility lost in a (user, intent) cell
     turns: I64  # [causes] turns booked
 
     def by_user(self, requests: LoggedEvents) -> F64:
@@ -44,8 +46,27 @@ class Losses:
 
     def of(self, causes: tuple[str, ...]) -> F64:
         """Losses of some causes together, `[c]`."""
-        total: F64 = sum(self.by_cell[[CAUSES.index(cause) for cause in causes]], np.zeros(self.by_cell.shape[1]))
+        first, *rest = (self.by_cell[CAUSES.index(cause)] for cause in causes)
+        total: F64 = sum(rest, start=first)
         return total
+
+
+@dataclass(frozen=True, slots=True)
+class PackedLosses:
+    """One arm's in a block."""
+
+    rows: Sequence[Packed]
+    turns: I64
+
+    @classmethod
+    def of(cls, lost: Losses) -> "PackedLosses":
+        """The losses in less room."""
+        return cls([Packed.of(row) for row in lost.by_cell], lost.turns)
+
+
+def joined_losses(blocks: Sequence[PackedLosses]) -> Losses:
+    """Losses of users who come block by block."""
+    return Losses(PackedRows([block.rows for block in blocks]), np.sum([block.turns for block in blocks], axis=0))
 
 
 def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Losses | None:
@@ -60,18 +81,16 @@ def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) ->
     return Losses(by_cell, np.bincount(cause, minlength=len(CAUSES)))
 
 
-def waterfall(arm_losses: Losses, reference: Losses | None, requests: LoggedEvents) -> Waterfall:
-    """Waterfall of an arm, beside that of the reference."""
+def waterfall(arm_losses: Losses, reference: Losses | None, requests: Requests, turn: F64) -> Waterfall:
+    """Waterfall of an arm, beside that of the reference. `turn`: requests by cell `[c]`."""
     bars = {cause: (cause,) for cause in ORDER} | {"policy": POLICY}
-    turn = sums(requests.cell, len(requests.cells.user))
     n = {bar: int(sum(arm_losses.turns[CAUSES.index(cause)] for cause in causes)) for bar, causes in bars.items()}
 
-    def figures(counts: list[F64]) -> dict[str, Figure]:
-        results = estimates(requests.cells, [turn], [[count] for count in counts])
+    def figures(counts: Iterable[F64]) -> dict[str, Figure]:
+        results = estimates(requests.cells, [turn], ([count] for count in counts))
         return {bar: Figure.of(e, n[bar]) for bar, e in zip(bars, results, strict=True)}
 
-    lost = [arm_losses.of(causes) for causes in bars.values()]
+    own = figures(arm_losses.of(causes) for causes in bars.values())
     if reference is None:
-        return Waterfall(CEILING, figures(lost), None)
-    less = [reference.of(causes) for causes in bars.values()]
-    return Waterfall(CEILING, figures(lost), figures([a - b for a, b in zip(lost, less, strict=True)]))
+        return Waterfall(CEILING, own, None)
+    return Waterfall(CEILING, own, figures(arm_losses.of(causes) - reference.of(causes) for causes in bars.values()))

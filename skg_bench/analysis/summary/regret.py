@@ -4,15 +4,16 @@ Each link is a mean over turns of a difference of two columns of worth, so that 
 The last one is money, waiting and offers. A link can be below 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from skg_bench.analysis.counts.columns import column
+from skg_bench.analysis.counts.joined import Packed, PackedRows, unpacked
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import PAID_COLUMNS
-from skg_bench.analysis.counts.tally import LoggedEvents
+from skg_bench.analysis.counts.tally import LoggedEvents, Requests
 from skg_bench.analysis.statistics.intervals import estimates, sums
 from skg_bench.analysis.summary.document import Waterfall
 from skg_bench.analysis.summary.figures import Figure, digits
@@ -27,13 +28,34 @@ class Regret:
 
     links: Sequence[str]  # names
     best: F64  # [c] worth of the best that can be said, in a (user, intent) cell
-    by_cell: F64  # [links, c] what is lost from one link to the next
+    by_cell: F64 | PackedRows  # [links, c] what is lost from one link to the next
     turns: I64  # [links] turns at which something is lost or won there
 
     def by_user(self, requests: LoggedEvents) -> F64:
         """Mean of a turn, `[links, n]`."""
         turn = sums(requests.row, len(requests.users))
         return np.stack([sums(requests.cells.user, len(requests.users), lost) for lost in self.by_cell]) / turn
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRegret:
+    """One arm's in a block."""
+
+    links: Sequence[str]
+    rows: Sequence[Packed]  # the best, and then the links
+    turns: I64
+
+    @classmethod
+    def of(cls, lost: Regret) -> "PackedRegret":
+        """The regret in less room."""
+        return cls(lost.links, [Packed.of(row) for row in (lost.best, *lost.by_cell)], lost.turns)
+
+
+def joined_regret(blocks: Sequence[PackedRegret]) -> Regret:
+    """Regret of users who come block by block."""
+    best = unpacked([block.rows[0] for block in blocks])
+    turns = np.sum([block.turns for block in blocks], axis=0)
+    return Regret(blocks[0].links, best, PackedRows([block.rows[1:] for block in blocks]), turns)
 
 
 def regret(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Regret | None:
@@ -59,17 +81,17 @@ def regret(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) ->
     )
 
 
-def regret_waterfall(arm: Regret, reference: Regret | None, requests: LoggedEvents) -> Waterfall:
-    """Waterfall of an arm, beside that of the reference."""
-    turn = sums(requests.cell, len(requests.cells.user))
+def regret_waterfall(arm: Regret, reference: Regret | None, requests: Requests, turn: F64) -> Waterfall:
+    """Waterfall of an arm, beside that of the reference. `turn`: requests by cell `[c]`."""
+    each = range(len(arm.links))
 
-    def figures(counts: F64) -> dict[str, Figure]:
-        results = estimates(requests.cells, [turn], [[count] for count in counts])
+    def figures(counts: Iterable[F64]) -> dict[str, Figure]:
+        results = estimates(requests.cells, [turn], ([count] for count in counts))
         return {link: Figure.of(e, int(n)) for link, e, n in zip(arm.links, results, arm.turns, strict=True)}
 
     (ceiling,) = estimates(requests.cells, [turn], [[arm.best]])
     return Waterfall(
         digits(ceiling.mean) or 0.0,
-        figures(arm.by_cell),
-        None if reference is None else figures(arm.by_cell - reference.by_cell),
+        figures(arm.by_cell[i] for i in each),
+        None if reference is None else figures(arm.by_cell[i] - reference.by_cell[i] for i in each),
     )

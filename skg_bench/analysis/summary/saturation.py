@@ -60,6 +60,15 @@ def corpus(config: Mapping[str, Any]) -> str:
 
 def saturation(requests: LoggedEvents) -> Saturation:
     """Saturation of the events of a run; the same for all of its arms."""
+    return saturation_of([used(requests)])
+
+
+Used = dict[str, tuple[F64, F64]]
+"""Counts of each user `[n]`, and what they are shares of, by the names of the fields of Saturation."""
+
+
+def used(requests: LoggedEvents) -> Used:
+    """Counts of the users of some events."""
     everything = np.ones(len(requests), np.bool_)
     repeat = _repeats(requests)
     last = requests.slot % requests.weeks == requests.weeks - 1
@@ -68,12 +77,21 @@ def saturation(requests: LoggedEvents) -> Saturation:
     )
     exhausted = sums(type_of, len(types), requests.used_up.astype(np.float64)) > 0
     real, user = ~requests.one_off[first], requests.row[first]
-    return Saturation(
-        verbatim=_mean_share(requests, repeat, everything),
-        verbatim_last_week=_mean_share(requests, repeat & last, last),
-        types_used_up=_mean(sums(user[exhausted & real], len(requests.users)), sums(user[real], len(requests.users))),
-        one_offs_again=_mean_share(requests, requests.used_up & requests.one_off, requests.one_off),
-    )
+    n = len(requests.users)
+    return {
+        "verbatim": _counted(requests, repeat, everything),
+        "verbatim_last_week": _counted(requests, repeat & last, last),
+        "types_used_up": (sums(user[exhausted & real], n), sums(user[real], n)),
+        "one_offs_again": _counted(requests, requests.used_up & requests.one_off, requests.one_off),
+    }
+
+
+def saturation_of(blocks: Sequence[Used]) -> Saturation:
+    """Saturation of all users, who come block by block."""
+    shares = {
+        name: _mean(*(np.concatenate([block[name][i] for block in blocks]) for i in range(2))) for name in blocks[0]
+    }
+    return Saturation(**shares)
 
 
 def _repeats(requests: LoggedEvents) -> Bool:
@@ -84,8 +102,8 @@ def _repeats(requests: LoggedEvents) -> Bool:
     return repeat
 
 
-def _mean_share(requests: LoggedEvents, these: Bool, whole: Bool) -> float:
-    return _mean(sums(requests.row[these], len(requests.users)), sums(requests.row[whole], len(requests.users)))
+def _counted(requests: LoggedEvents, these: Bool, whole: Bool) -> tuple[F64, F64]:
+    return sums(requests.row[these], len(requests.users)), sums(requests.row[whole], len(requests.users))
 
 
 def _mean(count: F64, over: F64) -> float:
