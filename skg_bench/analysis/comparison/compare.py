@@ -198,7 +198,7 @@ def _rows(
             largest = tuple((str(about[intent]), share) for intent, share in test.estimate.largest)
             wins, ties, losses = _counted(pair.each[name], metric)
             rows[pair.label, name] = ComparisonRow(
-                pair.label, metric, pair.means[name].mean, pair.base[name].mean, test,
+                pair.label, metric, pair.means[name], pair.base[name], test,
                 (float(low[i, column]), float(high[i, column])), wins, ties, losses, margin, equal[i],
                 largest,
             )  # fmt: skip

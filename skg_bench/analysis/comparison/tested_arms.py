@@ -20,7 +20,7 @@ from skg_bench.analysis.counts.joined import (
     joined_tally,
     unpacked,
 )
-from skg_bench.analysis.counts.measure import by_user, contrast, identical, measure
+from skg_bench.analysis.counts.measure import alike, contrast, identical, user_sums
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
 from skg_bench.analysis.counts.turn_logs import read_ahead
@@ -49,8 +49,8 @@ class TestedArm:
     """One arm against the reference: figures by metric."""
 
     label: str
-    means: Mapping[str, Estimate]
-    base: Mapping[str, Estimate]
+    means: Mapping[str, float]
+    base: Mapping[str, float]
     against: Mapping[str, Estimate]
     each: Mapping[str, F64]  # [n] difference of every user, NaN: there is none
     same: bool  # the arm did the same as the reference on every turn
@@ -77,6 +77,7 @@ class _Block:
     weeks: list[int]  # of every run
     used: Used
     tallies: dict[Key, BlockTally]
+    same: dict[Key, bool]  # did the arm the same as the reference on every turn?
     served: dict[Key, ServedHits]
     pays: dict[Key, list[Packed]]
     flips: dict[Key, tuple[Flips, Flips]]  # worse and better than the reference
@@ -147,22 +148,30 @@ def _read(
         return None
     answered = shared.on.judged and shared.on.answers
     fallbacks: dict[str, Fallbacks] = {}
-    tallied, hit, turns = dict[Key, BlockTally](), dict[Key, tuple[Hits, Fallbacks]](), dict[Key, Done]()
+    hit, turns = dict[Key, tuple[Hits, Fallbacks]](), dict[Key, Done]()
+    packed, same, base = dict[Key, BlockTally](), dict[Key, bool](), None
+
+    def digested(key: Key) -> Tally:
+        return tallies(pools[key[0]], key[1], shared.each[key[0]], keep=shared.keep)[0]
+
     for key in (reference, *(key for key in arms if key != reference)):
         at, arm = key
         requests = shared.each[at]
-        tally = tallies(pools[at], arm, requests, keep=shared.keep)[0]
+        tally = tallies(pools[at], arm, requests, keep=shared.keep, digests=False)[0]
         if tally.judged and requests.answers:
             llm = fallbacks.setdefault(_llm(pools[at], arm, moved, at), Fallbacks.of(requests))
             hit[key] = hits(pools[at], arm, requests, price, llm, shared.keep), llm
         if answered and (at == reference[0] or not (moved[at] or moved[reference[0]])):
             turns[key] = done(pools[at], arm, shared.keep)
-        tallied[key] = BlockTally.of(tally)
+        packed[key], base = BlockTally.of(tally), base or tally
+        if key != reference:  # digests take longer than sums, and differ where these do
+            same[key] = alike(tally, base) and identical(digested(key), digested(reference))
     return _Block(
         on=BlockEvents.of(shared.on),
         weeks=[requests.weeks for requests in shared.each],
         used=used(shared.on),
-        tallies=tallied,
+        tallies=packed,
+        same=same,
         served={key: ServedHits.of(*of_arm, shared.each[key[0]]) for key, of_arm in hit.items()},
         pays={key: _pays(*of_arm, shared.each[key[0]], price) for key, of_arm in hit.items()},
         flips={
@@ -190,21 +199,21 @@ def _tested(
         return joined_tally([part.tallies.pop(key) for part in parts])
 
     base = joined(reference)
-    base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
+    base_sums = user_sums(shown.values(), base, requests)
     tested = []
     for key in arms:
         if key == reference:
             continue
         tally = joined(key)
-        each = by_user(shown.values(), tally, requests)
+        arm_sums = user_sums(shown.values(), tally, requests)
         tested.append(
             TestedArm(
                 arms[key],
-                measure(shown.values(), tally, requests),
-                base_means,
+                {name: of_users.mean for name, of_users in arm_sums.items()},
+                {name: of_users.mean for name, of_users in base_sums.items()},
                 contrast(shown.values(), tally, base, requests),
-                {name: each[name] - base_each[name] for name in shown},
-                identical(tally, base),
+                {name: arm_sums[name].ratio - base_sums[name].ratio for name in shown},
+                all(part.same[key] for part in parts),
             )
         )
     return tested

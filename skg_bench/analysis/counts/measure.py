@@ -50,14 +50,38 @@ def measure(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict
     return results
 
 
+@dataclass(frozen=True, slots=True)
+class UserSums:
+    """The sums of every user of which a metric is the ratio, `[n]`."""
+
+    count: F64
+    total: F64
+
+    @property
+    def ratio(self) -> F64:
+        """Value of the metric; NaN for users without a denominator."""
+        return np.where(self.total > 0, self.count / np.where(self.total > 0, self.total, 1.0), np.nan)
+
+    @property
+    def mean(self) -> float:
+        """Mean over users, the same bits as that of `measure`."""
+        kept = self.total > 0
+        value = self.count * np.where(kept, 1.0 / np.where(kept, self.total, 1.0), 0.0)
+        return float(value[kept].sum() / kept.sum()) if kept.any() else float("nan")
+
+
 def by_user(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict[str, F64]:
     """The metrics of every user, `[n]`; NaN for users without a denominator."""
-    values: dict[str, F64] = {}
+    return {name: of_users.ratio for name, of_users in user_sums(metrics, tally, requests).items()}
+
+
+def user_sums(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict[str, UserSums]:
+    """Sums of every user for each metric."""
+    values: dict[str, UserSums] = {}
     for over, group in _by_denominator(metrics).items():
         total = requests.cells.by_user(tally.by_cell[over])
         for metric in group:
-            count = requests.cells.by_user(_count(metric, tally, requests))
-            values[metric.name] = np.where(total > 0, count / np.where(total > 0, total, 1.0), np.nan)
+            values[metric.name] = UserSums(requests.cells.by_user(_count(metric, tally, requests)), total)
     return values
 
 
@@ -74,6 +98,12 @@ def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: 
             counts = ([_count(metric, arm, requests), _count(metric, reference, requests)] for metric in group)
         results |= zip((m.name for m in group), estimates(requests.cells, overs, counts), strict=True)
     return results
+
+
+def alike(arm: Tally, reference: Tally) -> bool:
+    """Have two arms the same counts? Else they did not do the same on every turn."""
+    pairs = ((arm.by_cell[name], reference.by_cell.get(name)) for name in arm.by_cell)
+    return all(other is not None and np.array_equal(own, other, equal_nan=True) for own, other in pairs)
 
 
 def identical(arm: Tally, reference: Tally) -> bool:
