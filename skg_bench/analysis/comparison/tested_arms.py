@@ -23,7 +23,7 @@ from skg_bench.analysis.counts.joined import (
 from skg_bench.analysis.counts.measure import alike, contrast, identical, user_sums
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
-from skg_bench.analysis.counts.turn_logs import read_ahead
+from skg_bench.analysis.counts.turn_logs import RunBlock, read_ahead
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.saturation import Saturation, Used, saturation_of, used
 from skg_bench.core.grid import F64
@@ -84,7 +84,7 @@ class _Block:
 
 
 def tested_arms(
-    blocks: Sequence[Sequence[RunTables]],
+    blocks: Sequence[Sequence[RunBlock]],
     arms: Mapping[Key, str],
     reference: Key,
     moved: Sequence[bool],
@@ -122,7 +122,7 @@ def tested_arms(
     return Tested(requests, full, tested, *_matches(arms, reference, served), flipped, pays)
 
 
-def _read_all(read: Callable[..., _Block | None], blocks: Sequence[Sequence[RunTables]]) -> list[_Block]:
+def _read_all(read: Callable[..., _Block | None], blocks: Sequence[Sequence[RunBlock]]) -> list[_Block]:
     """All blocks that have users. Where one has more weeks than the runs say, all are read with as many."""
     weeks = [0] * len(blocks[0])
     while True:
@@ -134,7 +134,7 @@ def _read_all(read: Callable[..., _Block | None], blocks: Sequence[Sequence[RunT
 
 
 def _read(
-    pools: Sequence[RunTables],
+    pools: Sequence[RunBlock],
     *,
     arms: Mapping[Key, str],
     reference: Key,
@@ -166,6 +166,8 @@ def _read(
         packed[key], base = BlockTally.of(tally), base or tally
         if key != reference:  # digests take longer than sums, and differ where these do
             same[key] = alike(tally, base) and identical(digested(key), digested(reference))
+    for pool in pools:
+        pool.let_go()
     return _Block(
         on=BlockEvents.of(shared.on),
         weeks=[requests.weeks for requests in shared.each],

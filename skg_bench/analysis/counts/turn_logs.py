@@ -49,6 +49,10 @@ class RunBlock:
             self.held[arm] = self.run.turns(arm, list(dict.fromkeys([*self.columns, "user", "turn"])), self.users)
         return self.held[arm].select(list(dict.fromkeys([*columns, "user", "turn"])))
 
+    def let_go(self) -> None:
+        """Let go of the turn log that is kept: the block is read."""
+        self.held.clear()
+
     def updates(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         return self.run.updates(arm, columns, self.users if users is None else users)
 

@@ -21,7 +21,7 @@ from skg_bench.analysis.counts.measure import contrast, denominator, identical, 
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.roles import Roles
 from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Requests, Tally, events, tallies
-from skg_bench.analysis.counts.turn_logs import blocks, read_ahead
+from skg_bench.analysis.counts.turn_logs import RunBlock, blocks, read_ahead
 from skg_bench.analysis.statistics.curves import Band, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.document import Waterfall
@@ -136,7 +136,7 @@ def collect(
     return results
 
 
-def _read_all(read: Callable[..., _Block], run_blocks: Sequence[RunTables]) -> list[_Block]:
+def _read_all(read: Callable[..., _Block], run_blocks: Sequence[RunBlock]) -> list[_Block]:
     """All blocks. Where one has more weeks than the run says, all are read with as many."""
     weeks = 0
     while True:
@@ -147,7 +147,7 @@ def _read_all(read: Callable[..., _Block], run_blocks: Sequence[RunTables]) -> l
         weeks = longest
 
 
-def _read(run: RunTables, *, role: Roles, utility: Utility, weeks: int) -> _Block:
+def _read(run: RunBlock, *, role: Roles, utility: Utility, weeks: int) -> _Block:
     requests = events(run, None, weeks)
     answered = requests.judged and requests.answers
     facts = kind_facts(run, requests) if answered else None
@@ -169,9 +169,11 @@ def _read(run: RunTables, *, role: Roles, utility: Utility, weeks: int) -> _Bloc
             kept, once = (Packed.of(sums(requests.cell[some], cells, worth[some])) for some in (typed, ~typed))
             gained[arm] = kept, once
         by_arm[arm] = replace(of_arm, answers=None)
+    could = _could(run, requests) if answered else {}
+    run.let_go()
     return _Block(
         BlockEvents.of(requests), used(requests), facts, Packed.of(sums(requests.cell[typed], cells)),
-        _could(run, requests) if answered else {}, by_arm, pays, gained,
+        could, by_arm, pays, gained,
     )  # fmt: skip
 
 
