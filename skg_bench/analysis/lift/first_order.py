@@ -13,14 +13,17 @@ import pyarrow as pa
 from skg_bench.analysis.counts.columns import column, seconds
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import worth_of
+from skg_bench.analysis.counts.turn_logs import blocks
 from skg_bench.analysis.statistics.intervals import ALPHA, Cells, Estimate, estimates
 from skg_bench.core.batch import TAG_RATINGS, TAKEN_BACK
 from skg_bench.core.calendar import EPOCH, WEEK
+from skg_bench.core.domain import domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.run import RunTables
 
 LEAST_SERVINGS = 5  # of a skill, for an interval
+_COLUMNS = ("skill", "time", "answer_correct", "source_turn")
 _UNNAMED = "unnamed"  # name of skills that nobody named
 
 
@@ -90,12 +93,57 @@ class Lifts:
         return estimate
 
 
-def first_order(run: Run, arm: str, never: str) -> Lifts:
-    """Lifts of the skills of an arm.
+def first_order(run: RunTables, arm: str, never: str) -> Lifts:
+    """Lifts of the skills of an arm, whose turns are read block by block of users.
 
     Raises UsageError for arms that did not meet the same events, and where nobody knows what was right.
     """
-    prices, more = Utility.of(run.config), run.turns(arm, ["skill", "time", "answer_correct", "source_turn"])
+    parts = [_of_block(block, arm, never, again=False) for (block,) in blocks([run])]
+    if not any(len(part.skill) for part in parts) and any(part.came_back for part in parts):
+        parts = [_of_block(block, arm, never, again=True) for (block,) in blocks([run])]
+    rows = np.cumsum([0, *(len(part.users) for part in parts)])
+    return Lifts(
+        noun=parts[0].noun,
+        user=np.concatenate([part.user + row for part, row in zip(parts, rows, strict=False)]).astype(np.int32),
+        name=[name for part in parts for name in part.name],
+        rest=float(np.concatenate([part.rest for part in parts]).sum()),
+        users=np.concatenate([part.users for part in parts]),
+        turns=np.concatenate([part.turns for part in parts]),
+        skill=np.concatenate([part.skill for part in parts]),
+        born=np.concatenate([part.born for part in parts]),
+        served=np.concatenate([part.served for part in parts]),
+        right=np.concatenate([part.right for part in parts]),
+        lift=np.concatenate([part.lift for part in parts]),
+        squares=np.concatenate([part.squares for part in parts]),
+        decisive=np.concatenate([part.decisive for part in parts]),
+        ratings=np.concatenate([part.ratings for part in parts]),
+    )
+
+
+@dataclass(frozen=True)
+class _BlockLifts:
+    """Fields of Lifts for the users of a block."""
+
+    noun: str
+    came_back: bool  # was an earlier answer given again?
+    users: I32
+    turns: I64
+    user: I32
+    skill: I32
+    born: I64
+    name: list[str]
+    served: I64
+    right: I64
+    lift: F64
+    squares: F64
+    decisive: I64
+    rest: F64  # at each turn without a skill
+    ratings: I64
+
+
+def _of_block(run: RunTables, arm: str, never: str, *, again: bool) -> _BlockLifts:
+    """Lifts of a block's skills; `again`: of the answers that came back, as there are no skills."""
+    prices, more = Utility.of(run.manifest["config"]), run.turns(arm, _COLUMNS)
     if more["answer_correct"].null_count:
         raise UsageError(
             f"{run.path}: nobody knows which answers of arm {arm!r} were right, so the worth of its skills is not "
@@ -107,9 +155,8 @@ def first_order(run: Run, arm: str, never: str) -> Lifts:
     gain: F64 = column(mine, "utility") - column(alone, "utility")
     users, row = np.unique(column(more, "user"), return_inverse=True)
     late = ((seconds(more, "time") - EPOCH) // WEEK >= (int(run.manifest["weeks"]) + 1) // 2).astype(np.int64)
-    added, skill, noun = _added(run, arm), column(more, "skill"), "skills"
-    if not len(added) and (column(more, "source_turn") >= 0).any():
-        added, skill, noun = _given_again(run, arm), column(more, "source_turn"), "answers that came back"
+    source = column(more, "source_turn")
+    added, skill = (_given_again(run, arm), source) if again else (_added(run, arm), column(more, "skill"))
     places = _places(added, users, row, skill)
     n, kept = len(added), places >= 0
 
@@ -119,8 +166,9 @@ def first_order(run: Run, arm: str, never: str) -> Lifts:
         return counts.reshape(n, 2).astype(np.float64)
 
     right = more["answer_correct"].to_numpy()
-    return Lifts(
-        noun=noun,
+    return _BlockLifts(
+        noun="answers that came back" if again else "skills",
+        came_back=bool((source >= 0).any()),
         users=users.astype(np.int32),
         turns=np.bincount(row * 2 + late, minlength=2 * len(users)).reshape(-1, 2),
         user=np.searchsorted(users, column(added, "user")).astype(np.int32),
@@ -132,21 +180,21 @@ def first_order(run: Run, arm: str, never: str) -> Lifts:
         lift=by_half(gain),
         squares=np.bincount(places[kept], gain[kept] ** 2, n).astype(np.float64),
         decisive=_decisive(places[kept], gain[kept], column(more, "turn")[kept], n),
-        rest=float(gain[~kept].sum()),
+        rest=gain[~kept],
         ratings=_ratings(run, arm, column(more, "user"), places, n)
-        if run.domain.answers
+        if domain_of(run.manifest).answers
         else _counted(run, arm, added, users),
     )
 
 
-def _added(run: Run, arm: str) -> pa.Table:
+def _added(run: RunTables, arm: str) -> pa.Table:
     """A row for each skill, by user and id."""
     updates = run.updates(arm, ["user", "turn", "op", "skill", "name", "message"])
     added = updates.filter(pa.compute.equal(updates["op"].cast(pa.string()), "ADD"))
     return added.sort_by([("user", "ascending"), ("skill", "ascending")])
 
 
-def _given_again(run: Run, arm: str) -> pa.Table:
+def _given_again(run: RunTables, arm: str) -> pa.Table:
     """A row for each answer that an assistant without a skillbook gave again, by user and turn, as `_added` has it."""
     turns = run.turns(arm, ["source_turn", "message"])
     user, source = column(turns, "user"), column(turns, "source_turn")
@@ -184,7 +232,7 @@ def _decisive(place: I64, gain: F64, turn: I32, n: int) -> I64:
     return decisive
 
 
-def _ratings(run: Run, arm: str, user: I32, places: I64, n: int) -> I64:
+def _ratings(run: RunTables, arm: str, user: I32, places: I64, n: int) -> I64:
     """Ratings `[n, 2]` of what n skills answered, known by the middle of the weeks: ok, and all. `user` and `places`
     are those of all turns, as the log has them.
     """
@@ -198,7 +246,7 @@ def _ratings(run: Run, arm: str, user: I32, places: I64, n: int) -> I64:
     return np.stack([np.bincount(about, ok, n), np.bincount(about, minlength=n)], axis=1).astype(np.int64)
 
 
-def _counted(run: Run, arm: str, added: pa.Table, users: I32) -> I64:
+def _counted(run: RunTables, arm: str, added: pa.Table, users: I32) -> I64:
     """Counters `[S, 2]` of skills in the middle of the weeks, where users rate no answers: ok, and all."""
     updates = run.updates(arm, ["user", "skill", "op", "rating", "time"])
     early = (seconds(updates, "time") - EPOCH) // WEEK < (int(run.manifest["weeks"]) + 1) // 2

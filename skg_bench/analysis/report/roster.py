@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
+from skg_bench.analysis.counts.joined import BlockEvents, BlockTally, JoinedEvents, joined_events, joined_tally
 from skg_bench.analysis.counts.metrics import Metric, Utility
-from skg_bench.analysis.counts.outcomes import metrics_of
-from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
+from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
+from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, Tally, events, tallies
+from skg_bench.analysis.counts.turn_logs import blocks
 from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_users
 from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.core.errors import UsageError
@@ -50,17 +52,15 @@ def rosters(run: Run, learner: str, reference: str | None, users: Sequence[int] 
 
     Raises UsageError for a user that the run does not have.
     """
-    requests = events(run)
+    requests, tally_of = _read(run)
     priced = metrics_of(run, Utility.of(run.config))["utility"]
-    of_learner = tallies(run, learner, requests)[0]
-    other = of_learner if reference == learner else None if reference is None else tallies(run, reference, requests)[0]
+    of_learner, other = tally_of[learner], None if reference is None else tally_of[reference]
     picks = _picked(run, requests, of_learner, priced, users)
     names = logged_users(run, [p.user for p in picks])
     against = utility_of(other, priced) if other is not None and other.judged else None
     rows = {}
     for arm in run.arms:
-        known = of_learner if arm == learner else other if arm == reference else None
-        tally = tallies(run, arm, requests)[0] if known is None else known
+        tally = tally_of[arm]
         utility = utility_of(tally, priced)
         beyond = None if against is None or arm == reference else utility - against
         made = [_row(run.telling, p, requests, tally, utility, beyond) for p in picks]
@@ -70,8 +70,30 @@ def rosters(run: Run, learner: str, reference: str | None, users: Sequence[int] 
     return rows
 
 
+def _read(run: Run, weeks: int = 0) -> tuple[JoinedEvents, dict[str, Tally]]:
+    """Users and counts by week of all arms, from turns that are read block by block of users. `weeks`: of the run, at
+    least.
+    """
+    on, arms = list[BlockEvents](), dict[str, list[BlockTally]]()
+    columns = [*TALLY_COLUMNS, *outcome_columns(run), *(LOGGED_COLUMNS if run.manifest.get("log") else ())]
+    for (block,) in blocks([run], columns):
+        requests = events(block, None, weeks)
+        on.append(BlockEvents.of(requests))
+        for arm in run.arms:
+            tally = tallies(block, arm, requests, digests=False)[0]
+            known = {
+                name: tally.by_cell[name] for name in ("wrong", "wrong_hit", "add")
+            }  # nothing else is shown by intent
+            arms.setdefault(arm, []).append(BlockTally.of(replace(tally, by_cell=known)))
+        block.let_go()
+    longest = max(part.weeks for part in on)
+    if any(part.weeks < longest for part in on):
+        return _read(run, longest)
+    return joined_events(on), {arm: joined_tally(parts) for arm, parts in arms.items()}
+
+
 def _picked(
-    run: Run, requests: LoggedEvents, tally: Tally, priced: Metric, users: Sequence[int] | None
+    run: Run, requests: JoinedEvents, tally: Tally, priced: Metric, users: Sequence[int] | None
 ) -> Sequence[Pick]:
     if users is None:
         if tally.judged:
@@ -99,7 +121,7 @@ def utility_of(tally: Tally, utility: Metric) -> F64:
 
 
 def _row(
-    telling: Telling, p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F64 | None
+    telling: Telling, p: Pick, requests: JoinedEvents, tally: Tally, utility: F64, beyond: F64 | None
 ) -> RosterRow:
     i = int(np.flatnonzero(requests.users == p.user)[0])
     turn, hit, wrong_hit = (tally.by_week[name][i].sum() for name in ("turn", "hit", "wrong_hit"))
