@@ -65,7 +65,9 @@ def analyse(run: OneRun) -> Report:
     }
     took = {name: taken(words) for name, words in commands.items()}
     size = (run.path / "report.html").stat().st_size
-    rows = [(name, f"{of.cpu:.1f} s", f"{of.seconds:.1f} s", f"{of.memory:.2f} GiB") for name, of in took.items()]
+    rows = [
+        (name, f"{need.cpu:.1f} s", f"{need.seconds:.1f} s", f"{need.memory:.2f} GiB") for name, need in took.items()
+    ]
     about = f"{run.manifest['users']:,} users x {run.manifest['weeks']} weeks, {turns:,} turns of {len(run.arms)} arms"
     share, of_compare = turns / MARK_TURNS, took["compare"]
     note = (

@@ -74,7 +74,7 @@ def alignment(blocks: Sequence[Sequence[RunTables]]) -> Alignment:
             f"{' and '.join(str(pool.path) for pool in pools)} share no user; "
             "compare runs of the same seeds, salts and users"
         )
-    gaps = [_gap(pool, own, common) for pool, own in zip(pools, every, strict=True) if (own != common).any()]
+    gaps = [_gap(pool, total, common) for pool, total in zip(pools, every, strict=True) if (total != common).any()]
     gaps += [
         f"{pool.path}: the same requests in another order; paired by user, not turn by turn"
         for pool, other in zip(pools, moved, strict=True)

@@ -91,7 +91,7 @@ class ServedHits:
 
     @classmethod
     def joined(cls, blocks: "Sequence[ServedHits]") -> "ServedHits":
-        """Those of users who come block by block."""
+        """Hits of users who come block by block."""
         rows = np.cumsum([0, *(len(block.turns) for block in blocks)])
         row = np.concatenate([block.row + start for block, start in zip(blocks, rows, strict=False)])
         others = [field.name for field in fields(cls) if field.name != "row"]

@@ -77,7 +77,7 @@ class SeedRuns:
 
 
 def _of_seed(users: Sequence[int], seed_index: int) -> Sequence[int]:
-    """Those of `users` who are of a seed, by their numbers in its run."""
+    """Numbers in its run of the `users` who are of a seed."""
     first = seed_index * STRIDE
     if isinstance(users, range):  # as it is: whole shards are read faster
         start, stop = (min(max(end - first, 0), STRIDE) for end in (users.start, users.stop))

@@ -103,7 +103,7 @@ def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: 
 def alike(arm: Tally, reference: Tally) -> bool:
     """Have two arms the same counts? Else they did not do the same on every turn."""
     pairs = ((arm.by_cell[name], reference.by_cell.get(name)) for name in arm.by_cell)
-    return all(other is not None and np.array_equal(own, other, equal_nan=True) for own, other in pairs)
+    return all(other is not None and np.array_equal(count, other, equal_nan=True) for count, other in pairs)
 
 
 def identical(arm: Tally, reference: Tally) -> bool:

@@ -74,11 +74,11 @@ def _read(run: Run, weeks: int = 0) -> tuple[JoinedEvents, dict[str, Tally]]:
     """Users and counts by week of all arms, from turns that are read block by block of users. `weeks`: of the run, at
     least.
     """
-    on, arms = list[BlockEvents](), dict[str, list[BlockTally]]()
+    parts, arms = list[BlockEvents](), dict[str, list[BlockTally]]()
     columns = [*TALLY_COLUMNS, *outcome_columns(run), *(LOGGED_COLUMNS if run.manifest.get("log") else ())]
     for (block,) in blocks([run], columns):
         requests = events(block, None, weeks)
-        on.append(BlockEvents.of(requests))
+        parts.append(BlockEvents.of(requests))
         for arm in run.arms:
             tally = tallies(block, arm, requests, digests=False)[0]
             known = {
@@ -86,10 +86,10 @@ def _read(run: Run, weeks: int = 0) -> tuple[JoinedEvents, dict[str, Tally]]:
             }  # nothing else is shown by intent
             arms.setdefault(arm, []).append(BlockTally.of(replace(tally, by_cell=known)))
         block.let_go()
-    longest = max(part.weeks for part in on)
-    if any(part.weeks < longest for part in on):
+    longest = max(part.weeks for part in parts)
+    if any(part.weeks < longest for part in parts):
         return _read(run, longest)
-    return joined_events(on), {arm: joined_tally(parts) for arm, parts in arms.items()}
+    return joined_events(parts), {arm: joined_tally(of_arm) for arm, of_arm in arms.items()}
 
 
 def _picked(

@@ -159,13 +159,15 @@ def _read(run: RunBlock, *, role: Roles, utility: Utility, weeks: int) -> _Block
     pays, gained = dict[str, list[Packed]](), dict[str, tuple[Packed, Packed]]()
     for arm in run.arms:
         of_arm = compared[arm] if arm in compared else _ArmBlock.read(run, arm, requests, role, utility)
-        own = of_arm.answers
+        answers = of_arm.answers
         base, llm = (compared[other].answers if other is not None else None for other in (role.reference, role.never))
-        if own is not None and llm is not None:
-            each = hit_sums(requests, own.hits, own.all.at(own.hits), llm.all.at(own.hits), utility.wrong)
+        if answers is not None and llm is not None:
+            each = hit_sums(
+                requests, answers.hits, answers.all.at(answers.hits), llm.all.at(answers.hits), utility.wrong
+            )
             pays[arm] = [Packed.of(values) for values in each]
-        if own is not None and base is not None and arm != role.reference and answered:
-            worth = own.all.worth - base.all.worth
+        if answers is not None and base is not None and arm != role.reference and answered:
+            worth = answers.all.worth - base.all.worth
             kept, once = (Packed.of(sums(requests.cell[some], cells, worth[some])) for some in (typed, ~typed))
             gained[arm] = kept, once
         by_arm[arm] = replace(of_arm, answers=None)

@@ -90,7 +90,7 @@ def waterfall(arm_losses: Losses, reference: Losses | None, requests: Requests, 
         results = estimates(requests.cells, [turn], ([count] for count in counts))
         return {bar: Figure.of(e, n[bar]) for bar, e in zip(bars, results, strict=True)}
 
-    own = figures(arm_losses.of(causes) for causes in bars.values())
+    bare = figures(arm_losses.of(causes) for causes in bars.values())
     if reference is None:
-        return Waterfall(CEILING, own, None)
-    return Waterfall(CEILING, own, figures(arm_losses.of(causes) - reference.of(causes) for causes in bars.values()))
+        return Waterfall(CEILING, bare, None)
+    return Waterfall(CEILING, bare, figures(arm_losses.of(causes) - reference.of(causes) for causes in bars.values()))
