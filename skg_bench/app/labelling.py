@@ -193,7 +193,8 @@ def _write(run: Run, pairs: HitPairs, order: int, turns: Sequence[int], *, out: 
     groups = sheet_rows(pairs, turns)
     if not groups:
         hits = any(len(each.turn) for each in pairs.arms)
-        reason = "every answer that could tell is judged" if hits else "no arm answered a turn from memory"
+        none = "all arms say the same words" if has_tasks(run) else "no arm answered a turn from memory"
+        reason = "every answer that could tell is judged" if hits else none
         raise UsageError(f"{run.path}: {reason}, so there is nothing to judge")
     if out is None and page is None:
         raise UsageError("neither --out nor --page says where to write the turns to be judged")
