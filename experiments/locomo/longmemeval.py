@@ -36,20 +36,20 @@ def histories(file: Path) -> Sequence[Conversation]:
 
 def _history(document: Any) -> Conversation:
     """Sessions in order of their dates, and the question: without evidence it is left out, unless it has none."""
-    told, evidence = list[str](), list[str]()
+    messages, evidence = list[str](), list[str]()
     for day, session in sorted(zip(document["haystack_dates"], document["haystack_sessions"], strict=True), key=_date):
         for turn in session:
-            told.append(f"{turn['role']} ({day}): {' '.join(turn['content'].split())}")
+            messages.append(f"{turn['role']} ({day}): {' '.join(turn['content'].split())}")
             if turn.get("has_answer"):
-                evidence.append(told[-1])
+                evidence.append(messages[-1])
     name, answerable = str(document["question_id"]), not str(document["question_id"]).endswith(_NEVER_SAID)
     message = f"{QUESTION}{' '.join(document['question'].split())} (asked on {document['question_date']})"
     question = LocomoQuestion(
         message, str(document["answer"]) if answerable else "", str(document["question_type"]),
         tuple(dict.fromkeys(evidence)) if answerable else (), answerable,
     )  # fmt: skip
-    known = bool(told) and (bool(evidence) or not answerable)
-    return Conversation(name, tuple(told), (question,) if known else (), int(not known))
+    known = bool(messages) and (bool(evidence) or not answerable)
+    return Conversation(name, tuple(messages), (question,) if known else (), int(not known))
 
 
 def _date(session: tuple[str, Any]) -> str:
@@ -64,7 +64,7 @@ def right(_message: str, reference: str, words: str) -> bool:
 
 
 def reference_of(question: LocomoQuestion) -> str | None:
-    """What is right as an answer, for `right`. None: who repeats the question would say it, or there is no word."""
+    """Reference for `right`. None: who repeats the question would say it, or there is no word."""
     if not question.answerable:
         return NOT_KNOWN
     return question.answer if tokens(question.answer) and not holds(question.message, question.answer) else None

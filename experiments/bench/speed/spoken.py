@@ -36,7 +36,7 @@ class Kept:
         common = Counter(place for word in words for place in self._places.get(word, ()))
         near = sorted(common, key=lambda place: (-common[place], -place))[:3]
         first = self._kept[0][0] if self._kept else 0
-        said = model("\n".join([*(self._kept[place - first][1] for place in near), message]))
+        reply = model("\n".join([*(self._kept[place - first][1] for place in near), message]))
         for word in words:
             self._places.setdefault(word, {})[self._count] = message
         self._kept.append((self._count, message, words))
@@ -45,7 +45,7 @@ class Kept:
             oldest, _, gone = self._kept.popleft()
             for word in gone:
                 del self._places[word][oldest]
-        return said
+        return reply
 
 
 def turns_a_second(arm: str, users: int) -> float:

@@ -156,7 +156,7 @@ class Recorded:
         return log, out, read
 
     def _check_rows(self, rows: LogColumns) -> None:
-        """Nothing is refused: answers of a log may be empty."""
+        """Checks no answer: those of a log may be empty."""
 
     def _columns(self, out: LeftOut) -> LogColumns:
         path = self._file
