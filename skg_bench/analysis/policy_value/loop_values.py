@@ -107,23 +107,29 @@ class _Mean:
 
 
 def calibration(name: str, predicted: F64, observed: F64, user: I32) -> ModelCalibration:
-    """Calibration of held-out predictions `[n]`, with errors clustered by user."""
-    residual, order = observed - predicted, np.argsort(predicted, kind="stable")
+    """Calibration of held-out predictions `[n]`, with errors clustered by user, or of independent draws if larger."""
+    order = np.argsort(predicted, kind="stable")
     size = ceil(len(order) / _PARTS)
     parts = [order[i : i + size] for i in range(0, len(order), size)]
-    z, part = max(((_z(residual[part], user[part]), part) for part in parts), key=lambda pair: abs(pair[0]))
-    square = float((np.bincount(user, residual) ** 2).sum())
-    chance = float((predicted * (1.0 - predicted)).sum())
+    spreads = [_spread(predicted[part], observed[part], user[part]) for part in parts]
+    z = [float((observed[part] - predicted[part]).sum()) / each[1] for part, each in zip(parts, spreads, strict=True)]
+    worst = int(np.abs(z).argmax())
+    part, (clustering, error) = parts[worst], _spread(predicted, observed, user)
     return ModelCalibration(
-        name, len(predicted), float(predicted.mean()), float(observed.mean()), sqrt(square) / len(predicted),
-        max(square / chance, 1.0) if chance else 1.0, (z, float(predicted[part].mean()), float(observed[part].mean())),
+        name, len(predicted), float(predicted.mean()), float(observed.mean()), error / len(predicted), clustering,
+        (z[worst], float(predicted[part].mean()), float(observed[part].mean())),
     )  # fmt: skip
 
 
-def _z(residual: F64, user: I32) -> float:
-    sums = np.bincount(user, residual)
-    error = sqrt(float(sums @ sums))
-    return float(sums.sum()) / error if error else 0.0
+def _spread(predicted: F64, observed: F64, user: I32) -> tuple[float, float]:
+    """Clustering of residuals, at least 1, and the standard error of their sum.
+
+    Where hardly an answer is right, residuals are alike and say little of their spread: what draws of the predicted
+    chances would have is the least.
+    """
+    sums, chance = np.bincount(user, observed - predicted), float((predicted * (1.0 - predicted)).sum())
+    square = max(float(sums @ sums), chance)
+    return square / chance if chance else 1.0, sqrt(square) or 1.0
 
 
 def loop_values(

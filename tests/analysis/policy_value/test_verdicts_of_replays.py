@@ -6,9 +6,11 @@ import pytest
 from skg_bench.analysis.policy_value.estimates import ModelCalibration
 from skg_bench.analysis.policy_value.loop_values import (
     LLM_ANSWERS,
+    MOST_Z,
     REPLAY_SUMS,
     LoggedRewards,
     ReplayedSums,
+    calibration,
     loop_values,
 )
 from skg_bench.study.replications import generator
@@ -31,6 +33,18 @@ def test_a_few_answers_that_were_all_right_are_no_verdict_on_a_target(unknown: f
     made = loop_values(logged, {"target": target}, [model], estimand="loop", reference="log")
     assert made.values[1].difference == pytest.approx(-unknown * (1 - CHANCE) / TURNS)
     assert made.values[1].verdict == verdict
+
+
+def test_a_calibrated_model_of_rare_answers_is_not_taken_for_a_miscalibrated_one() -> None:
+    """Where no answer of a part was right, residuals are alike: their spread alone would make a z of 4 or more."""
+    user, z = np.tile(np.arange(USERS), 10), []
+    for seed in range(200):
+        rng = generator(13, seed)
+        predicted = rng.uniform(0.001, 0.03, len(user))
+        observed = (rng.random(len(user)) < predicted).astype(np.float64)
+        z.append(abs(calibration("stored answers", predicted, observed, user).worst[0]))
+    assert np.mean(np.array(z) > MOST_Z) <= 0.01
+    assert calibration("stored answers", np.full(len(user), 0.2), observed, user).worst[0] < -MOST_Z
 
 
 def rare(seed: int) -> tuple[float, tuple[float, float]] | None:
