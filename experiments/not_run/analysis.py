@@ -174,7 +174,16 @@ def report_command(worlds: int, seed: int, size: LogSize) -> str:
 def report(rows: Sequence[AskedTarget], seed: int, size: LogSize) -> Report:
     """Tables and page of these rows."""
     worlds = len({row.world for row in rows})
-    words = WORDS.format(worlds, seed, size.users, size.weeks, size.others, luck_by_ips([row for row in rows if not row.withheld]), ROWS, ROWS)
+    words = WORDS.format(
+        worlds,
+        seed,
+        size.users,
+        size.weeks,
+        size.others,
+        luck_by_ips([row for row in rows if not row.withheld]),
+        ROWS,
+        ROWS,
+    )
     parts = [summary(rows), by_target(rows), withheld(rows)]
     holds = all(due.holds for due in dues(rows))
     verdict = "As due." if holds else "Not as due."

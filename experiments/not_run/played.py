@@ -212,8 +212,8 @@ def difference(log: UtilitySums, target: UtilitySums, users: slice) -> tuple[flo
 
 
 def luck_of_unknown(log: UtilitySums, target: UtilitySums, users: slice) -> float:
-    """Part of a target's utility a turn that was luck: of answers of the LLM where a skill answered in the log. Who knew
-    all chances would be off by it.
+    """Part of a target's utility a turn that was luck: of answers of the LLM where a skill answered in the log. An
+    estimate from the true chances would be off by it.
     """
     unknown = np.isnan(log.luck[users])
     return float(np.nansum(target.luck[users][unknown]) / log.turns[users].sum())
