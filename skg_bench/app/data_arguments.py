@@ -159,7 +159,7 @@ def label_data(
                 "--arm": arm,
                 "--price": price,
             }
-            if wrong := next((option for option, value in given.items() if value), None):
+            if wrong := next((option for option, value in given.items() if value not in (None, [])), None):
                 raise UsageError(f"{wrong}: {run} is a table; it takes --n, --first, --seed and --out")
             draw_audit(run, n, first, seed or 0, out)
             return

@@ -52,7 +52,9 @@ def estimate_command(
     reward_model: Annotated[
         str, typer.Option(help="Model that draws what is not logged: logistic, boosted or constant.", metavar="NAME")
     ] = "logistic",
-    figure: Annotated[Path | None, typer.Option(help="Draw the values into this file, .svg.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the values into this file: .svg; or .html, a page with all tables.")
+    ] = None,
     by_row: Annotated[bool, typer.Option("--by-row", help="Also print intervals as if rows were independent.")] = False,
 ) -> None:
     """Estimate from a log what arms that were not run are worth.

@@ -1,7 +1,7 @@
 """`skg-bench estimate` and `skg_bench.estimate`: values, from a log, of policies and arms that were not run."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -15,13 +15,14 @@ from skg_bench.analysis.policy_value.decision_sums import (
     SummedDecisions,
     needed_terms,
 )
-from skg_bench.analysis.policy_value.estimates import LOG, PolicyEstimates
+from skg_bench.analysis.policy_value.estimates import LOG, LOOP, SNAPSHOT, STEP, PolicyEstimates, PolicyValue
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, PolicyEstimator, chosen_estimators
 from skg_bench.analysis.policy_value.loop_values import loop_values
 from skg_bench.analysis.policy_value.step_values import step_values
-from skg_bench.app.logged_choices import one_arm, run_decisions
+from skg_bench.app.logged_choices import one_arm, run_decisions, target_chances
 from skg_bench.app.replayed_arms import UTILITY, replay_arms
 from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.grid import F64
 from skg_bench.engine.execute import Progress
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.decision_table import (
@@ -44,8 +45,6 @@ DECISION_FIELDS = {
     "predicted": "list of a model's rewards of the candidates",
 }
 """Columns that a log may have, and what each says."""
-STEP, LOOP, SNAPSHOT = "step", "loop", "snapshot"
-"""Estimands; the last is followed by a turn."""
 NEEDED_FIELDS = ("propensity", "reward")
 FieldColumns = Mapping[str, str]  # by field
 
@@ -87,13 +86,18 @@ def estimate(
         _check_replayed(source, policies or {}, given, estimators, by_row=by_row)
         _check_targets(targets or {}, estimand, against)
         run, reward = source if isinstance(source, Run) else Run(source), given.get("reward", UTILITY)
+        logger = one_arm(run, arm)
         replayed = replay_arms(
-            run, one_arm(run, arm), targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
+            run, logger, targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
         )
-        return loop_values(
+        made = loop_values(
             replayed.logged, replayed.targets, replayed.calibrations, estimand=estimand, reference=against,
             stream=replayed.stream,
         )  # fmt: skip
+        if estimand != LOOP:
+            return made
+        beside = _in_states_of_log(replayed.decisions, target_chances(run, logger, targets or {}), against)
+        return replace(made, values=(*made.values, *beside))
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
     blocks = table.blocks(list(dict.fromkeys([*columns.values(), *(p for p in named.values() if isinstance(p, str))])))
@@ -117,6 +121,21 @@ def estimate(
         return step_values(sums, wanted, reference=against, users="user" in columns)
     except UsageError as error:
         raise UsageError(f"{table.path}: {error}") from error
+
+
+def _in_states_of_log(log: LoggedDecisions, chances: Mapping[str, F64], against: str) -> Iterator[PolicyValue]:
+    """Values of policies in the states of the log, of those that it carries; nothing if it does not carry `against`."""
+    if not chances or against not in (LOG, *chances) or np.isnan(log.reward).any():
+        return
+    wanted = {LOG: [ESTIMATORS["ips"]], **{name: [ESTIMATORS["snips"]] for name in chances}}
+    sums = DecisionSums(
+        [needed_terms(each) for each in wanted.values()], rows=False, reference=list(wanted).index(against)
+    )
+    sums.add(log, [PolicyChoices(log.propensity), *map(PolicyChoices, chances.values())])
+    total = sums.total()
+    if total.highest > total.lowest:
+        made = step_values(total, wanted, reference=against, users=True)
+        yield from (value for value in made.values if value.policy in chances and value.verdict != "withheld")
 
 
 def _quiet(_done: int, _total: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.policy_value.decision_sums import LoggedDecisions
 from skg_bench.analysis.policy_value.estimates import LOG, ModelCalibration, StreamCheck
 from skg_bench.analysis.policy_value.loop_values import LoggedRewards, ReplayedSums, calibration
 from skg_bench.app.arm_keys import PIPELINE
@@ -71,6 +72,7 @@ class ReplayedArms:
     targets: Mapping[str, ReplayedSums]
     calibrations: Sequence[ModelCalibration]
     stream: StreamCheck | None  # None: the log's policy decides by more than scores
+    decisions: LoggedDecisions  # of the log's arm
 
 
 def replay_arms(
@@ -124,7 +126,9 @@ def replay_arms(
         name: ReplayedSums(_by_user(results[check + i * len(parts) :][: len(parts)])) for i, name in enumerate(targets)
     }
     calibrations = [calibration(HOWS[h.how], h.predicted, h.observed, h.user) for h in models.held_out]
-    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations, stream)
+    numbered = np.unique(log.user, return_inverse=True)[1].astype(np.int64)
+    decisions = LoggedDecisions(log.propensity, _turn_rewards(log, prices), user=numbered)
+    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations, stream, decisions)
 
 
 def _check_world(run: Run) -> None:

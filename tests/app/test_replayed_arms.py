@@ -226,6 +226,7 @@ def test_no_truth_but_the_reward_is_read(copied: Run, run: Run) -> None:
         (("--target", "x=[policy=never]", "--reward-model", "tree"), "--reward-model tree: valid: boosted"),
         (("--target", "x=[policy=never]", "--estimator", "ips"), "--estimator goes with --estimand step"),
         (("--target", "x=[policy=never]", "--against", "y"), "--against y: valid: log, x"),
+        (("--target", "x=[policy=never]", "--figure", "x.png"), "name a file that ends in .svg or .html"),
         (("--policy", "x=0.5", "--estimand", "loop"), "--policy goes with --estimand step"),
     ],
 )  # fmt: skip
@@ -234,10 +235,10 @@ def test_bad_words_end_with_what_is_valid(words: tuple[str, ...], says: str, run
 
 
 def test_what_is_printed_names_estimand_knowledge_and_assumptions(run: Run, tmp_path: Path) -> None:
-    figure = tmp_path / "values.svg"
+    page = tmp_path / "values.html"
     code, out, _ = call(
         "estimate", str(run.path), "--arm", "rule", "--target", "strict_=[policy.threshold=0.6]", "--target",
-        "lax_=[policy.threshold=0.4]", "--figure", str(figure), "--reward-model", "constant",
+        "lax_=[policy.threshold=0.4]", "--figure", str(page), "--reward-model", "constant",
     )  # fmt: skip
     assert code == 0
     assert "loop: the arm from the first turn on, learning" in out
@@ -246,7 +247,22 @@ def test_what_is_printed_names_estimand_knowledge_and_assumptions(run: Run, tmp_
     assert "not checked: whether messages depend on answers, as chance decided too few turns" in out
     assert "answers of the LLM" in out
     assert "unsupported" in out
-    assert "lax_ is withheld" in figure.read_text("utf-8")
+    text = page.read_text("utf-8")
+    assert text.count("<table") == 3  # values; known, modelled, unsupported; calibration
+    assert "<svg" in text
+    assert "assumed: messages do not depend on answers" in text
+    assert "* lax_ is withheld:" in text
+
+
+def test_a_policy_that_the_log_carries_is_also_valued_in_its_states(run: Run) -> None:
+    """The same figure as of the estimand `step`, beside the loop, and only for targets that change the policy alone."""
+    bolder, mine = ["policy.epsilon=0.2"], {"reward": "answer_correct"}
+    targets = {"bold": bolder, "router": ["router=bm25"]}
+    made = skg_bench.estimate(run, targets=targets, arm="free", columns=mine, reward_model="constant")
+    alone = skg_bench.estimate(run, targets={"bold": bolder}, arm="free", columns=mine, estimand="step")
+    (beside,) = (value for value in made.values if value.estimand == "step")
+    assert beside == next(value for value in alone.values if value.estimator == "snips" and value.policy == "bold")
+    assert [value.policy for value in made.values] == ["log", "bold", "router", "bold"]
 
 
 @pytest.mark.parametrize("users", [2, 4])

@@ -37,7 +37,7 @@ def test_a_few_answers_that_were_all_right_are_no_verdict_on_a_target(unknown: f
 
 def test_a_calibrated_model_of_rare_answers_is_not_taken_for_a_miscalibrated_one() -> None:
     """Where no answer of a part was right, residuals are alike: their spread alone would make a z of 4 or more."""
-    user, z = np.tile(np.arange(USERS), 10), []
+    user, z = np.tile(np.arange(USERS, dtype=np.int32), 10), []
     for seed in range(200):
         rng = generator(13, seed)
         predicted = rng.uniform(0.001, 0.03, len(user))
