@@ -16,15 +16,15 @@ from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.temporary import write_private
-from skg_bench.simulator.logs.decision_table import TableBlock, decision_table, is_list
+from skg_bench.simulator.logs.decision_table import DecisionTable, TableBlock, is_list
 
 ADDED = ("judge", "reward", "reward_propensity")
 """Columns that are added: which rows to judge, the reward to fill in, and the chance of having been drawn."""
 
 
-def draw_audit(log: Path, n: int, first: str | None, seed: int, out: Path | None) -> None:
-    """Write a table of decisions with the rows that are to be judged. `first`: a column of true and false; half of the
-    rows are drawn where it is true.
+def draw_audit(log: DecisionTable, n: int, first: str | None, out: Path | None, *, seed: int, then: str) -> None:
+    """Write a table of decisions with the rows that are to be judged. `then`: the command that reads it, with a place
+    for its name. `first`: a column of true and false; half of the rows are drawn where it is true.
 
     Raises UsageError for a table that has such columns, or fewer rows; OSError.
     """
@@ -33,19 +33,19 @@ def draw_audit(log: Path, n: int, first: str | None, seed: int, out: Path | None
         raise UsageError(f"--out {given}: name a new CSV file for the table with the rows that are to be judged")
     if out.exists():
         raise UsageError(f"{out} is there already, maybe with rewards in it; name another file, or remove it")
-    table = decision_table(log)
+    table, path = log, log.path
     if taken := [name for name in ADDED if name in table.names]:
-        raise UsageError(f"{log} has a column {taken[0]!r}, which this command writes; rename it, or leave it out")
+        raise UsageError(f"{path} has a column {taken[0]!r}, which this command writes; rename it, or leave it out")
     if first is not None and first not in table.names:
-        raise UsageError(f"--first {first}: {log} has no such column; {nearest(first, table.names)}")
+        raise UsageError(f"--first {first}: {path} has no such column; {nearest(first, table.names)}")
     blocks = list(table.blocks(table.names))
     rows = sum(map(len, blocks))
     if lists := [name for name in table.names if blocks and is_list(blocks[0].cells[name])]:
-        raise UsageError(f"{log}: column {lists[0]!r} holds lists, and a sheet for people cannot; leave it out")
+        raise UsageError(f"{path}: column {lists[0]!r} holds lists, and a sheet for people cannot; leave it out")
     if first is not None and n < 2:
         raise UsageError(f"--n {n}: one row cannot be half of them where {first} is true; draw two at least")
     if rows <= n:
-        raise UsageError(f"--n {n:,}: {log} has {rows:,} rows; draw fewer, or judge all of them")
+        raise UsageError(f"--n {n:,}: {path} has {rows:,} rows; draw fewer, or judge all of them")
     preferred = np.concatenate([_flags(block, first) for block in blocks])
     chosen, chance = drawn_rows(preferred, n, seed)
     write_private(out, _text(table.names, blocks, chosen, chance))
@@ -55,7 +55,7 @@ def draw_audit(log: Path, n: int, first: str | None, seed: int, out: Path | None
     screen.print(
         "fill in reward where judge is 1, a number or true and false; leave all other rows as they are", soft_wrap=True
     )
-    screen.print(f"then: skg-bench estimate {out} --policy NAME=COLUMN", soft_wrap=True)
+    screen.print(f"then: {then.format(out)}", soft_wrap=True)
 
 
 def drawn_rows(preferred: Bool, n: int, seed: int) -> tuple[Bool, F64]:

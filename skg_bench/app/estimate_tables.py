@@ -40,6 +40,7 @@ def show_estimates(
     by_row: bool,
     estimand: str | None,
     reward_model: str,
+    judged: Path | None,
 ) -> None:
     """Print values of policies, their differences, and whether the log carries a verdict; draw them into a file that
     ends in one of FIGURES. `estimate`: the
@@ -58,7 +59,8 @@ def show_estimates(
     with progress_bars("replay", console(sys.stderr)) as (progress, _):
         estimates = estimate(
             log, dict(named), targets=dict(goals), columns=mapped, against=against, estimators=estimators, arm=arm,
-            by_row=by_row, estimand=estimand, reward_model=cast("ModelKind", reward_model), progress=progress,
+            by_row=by_row, estimand=estimand, reward_model=cast("ModelKind", reward_model), judged=judged,
+            progress=progress,
         )  # fmt: skip
     parts = replay_parts(log, estimates) if estimates.replays else _parts(log, estimates, by_row=by_row)
     if few := few_users(estimates.users or 0):

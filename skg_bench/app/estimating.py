@@ -61,6 +61,7 @@ def estimate(
     by_row: bool = False,
     estimand: str | None = None,
     reward_model: ModelKind = "logistic",
+    judged: str | Path | None = None,
     progress: Progress | None = None,
 ) -> PolicyEstimates:
     """Values of policies and arms that were not run, with intervals for other users.
@@ -72,7 +73,8 @@ def estimate(
     number, or a column, which may hold lists over candidates. `targets`: for a run, by name, overrides of its arm.
     `columns`: by field of DECISION_FIELDS; default: the field's own name. `against`: the policy to compare with, or the
     log. `by_row`: also gives intervals as if rows were independent. `reward_model`: kind of the models that draw what
-    is not logged (`loop`, `snapshot@S`), whose reward is `utility` or `answer_correct`. `progress(done, total)` counts
+    is not logged (`loop`, `snapshot@S`), whose reward is `utility` or `answer_correct`. `judged`: a table of `skg-bench
+    data label RUN`, by which these know right answers. `progress(done, total)` counts
     replayed turns.
 
     >>> estimate("clicks.csv", {"random": "1/34"}, columns={"reward": "click"})
@@ -88,8 +90,9 @@ def estimate(
         run, reward = source if isinstance(source, Run) else Run(source), given.get("reward", UTILITY)
         logger = one_arm(run, arm)
         replayed = replay_arms(
-            run, logger, targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
-        )
+            run, logger, targets or {}, reward, judged=None if judged is None else Path(judged), model=reward_model,
+            since=since, progress=progress or _quiet,
+        )  # fmt: skip
         made = loop_values(
             replayed.logged, replayed.targets, replayed.calibrations, estimand=estimand, reference=against,
             stream=replayed.stream,
@@ -98,6 +101,8 @@ def estimate(
             return made
         beside = _in_states_of_log(replayed.decisions, target_chances(run, logger, targets or {}), against)
         return replace(made, values=(*made.values, *beside))
+    if judged is not None:
+        raise UsageError(f"--judged {judged} goes with --target in a run, replayed; of a table give its column reward")
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
     blocks = table.blocks(list(dict.fromkeys([*columns.values(), *(p for p in named.values() if isinstance(p, str))])))

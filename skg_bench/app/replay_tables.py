@@ -45,10 +45,11 @@ def replay_parts(log: Path, estimates: PolicyEstimates) -> EstimateParts:
         ]
         for each in estimates.calibrations
     ]  # fmt: skip
+    missing = f", {estimates.missing:,} answers not judged" if estimates.missing else ""
     stepped = any(value.estimand == STEP for value in estimates.values)
     loop = estimates.values[0].estimand == "loop"
     return [
-        f"{log}: {estimates.rows:,} turns, {estimates.users or 0:,} users",
+        f"{log}: {estimates.rows:,} turns, {estimates.users or 0:,} users{missing}",
         EstimateTable(values, [_cells(value, known.get(value.policy)) for value in estimates.values]),
         EstimateTable(shares, [_knowledge(each) for each in estimates.replays]),
         EstimateTable(["model", "rows", "predicted", "observed", "worst fifth"], calibrated),

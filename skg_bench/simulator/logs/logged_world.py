@@ -136,10 +136,12 @@ class LoggedWorld:
         source = np.maximum(answer, 0)
         same = (log.how[at] == how) & (log.source[at] == answer)
         same &= (answer < 0) | (state.basis[rows, source] == KNOWN)
-        known = same & ~np.isnan(log.right[at])
+        known = same & ~np.isnan(log.estimated[at])
         basis = np.where(known, KNOWN, self._support(state.user, at, how, source))
-        chance, rating, delay = log.right[at], log.rating[at].astype(np.int32), log.delay[at]
-        right = chance == 1.0
+        chance, rating, delay = log.estimated[at], log.rating[at].astype(np.int32), log.delay[at]
+        right = log.right[at] == 1.0
+        r = np.flatnonzero(known & np.isnan(log.right[at]))
+        right[r] = _uniform(state, draws, r, "right") < log.expected[at][r]
         for kind in (FALLBACK, STORED, PROMPTED):
             r = np.flatnonzero(~known & (how == kind))
             if not len(r):
@@ -208,10 +210,10 @@ class LoggedWorld:
     def _features(self, state: ReplayUsers, event: Event, how: int, r: I64, source: I32) -> F64:
         if how == FALLBACK:
             return self.models.features.alone(event.text[r], event.time[r])
-        ledger = state.ledger
+        ledger, logged = state.ledger, self.log.expected[self.log.place[state.user[r], source]]
         return self.models.features.pairs(
             event.text[r], ledger.text[r, source], event.time[r] - ledger.time[r, source],
-            ledger.right[r, source].astype(np.float64),
+            np.where(state.basis[r, source] == KNOWN, logged, ledger.right[r, source]),
         )  # fmt: skip
 
     def _delays(self, u: F64) -> I64:
