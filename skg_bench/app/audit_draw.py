@@ -1,23 +1,31 @@
-"""`skg-bench data label LOG`, of a table of decisions: which of its rows people judge, drawn by chance.
+"""`skg-bench data label LOG`, of a table of decisions or an arm of a run: which rows people judge, drawn by chance.
 
 The table is written again with two more columns: `reward`, empty, and `reward_propensity`, the chance with which a row
 was drawn. Rows that are not to be judged keep an empty reward; `skg-bench estimate` then takes the file as it is.
 """
 
 import csv
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from skg_bench.analysis.labels.sheets import guarded
+from skg_bench.app.logged_choices import one_arm
 from skg_bench.app.progress import console
+from skg_bench.app.replayed_arms import check_replayable
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.temporary import write_private
+from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.decision_table import DecisionTable, TableBlock, is_list
 
+HIT = "hit"
+"""Column of a run's turns that says whether a skill answered."""
 ADDED = ("judge", "reward", "reward_propensity")
 """Columns that are added: which rows to judge, the reward to fill in, and the chance of having been drawn."""
 
@@ -56,6 +64,36 @@ def draw_audit(log: DecisionTable, n: int, first: str | None, out: Path | None, 
         "fill in reward where judge is 1, a number or true and false; leave all other rows as they are", soft_wrap=True
     )
     screen.print(f"then: {then.format(out)}", soft_wrap=True)
+
+
+def draw_turns(folder: Path, arm: str | None, n: int, first: str, out: Path | None, *, seed: int) -> None:
+    """Write the turns of an arm with those that are to be judged.
+
+    Raises UsageError as `draw_audit` does, for a run that is not replayed, and for several arms without `arm`.
+    """
+    run = Run(folder)
+    check_replayable(run)
+    name = one_arm(run, arm)
+    then = f"skg-bench estimate {run.path} --arm {name} --judged {{}} --target NAME=[KEY=VALUE]"
+    draw_audit(turns_to_judge(run, name), n, first, out, seed=seed, then=then)
+
+
+def turns_to_judge(run: Run, arm: str) -> DecisionTable:
+    """The turns of an arm as people judge them: the message, and the one whose answer was given. No truth is in it."""
+
+    def blocks(columns: Sequence[str]) -> Iterator[TableBlock]:
+        table = run.turns(arm, ["user", "turn", "message", "skill", "source_turn"])
+        user, source = table["user"].to_numpy(), table["source_turn"].to_numpy()
+        text = table["message"].cast(pa.string()).combine_chunks()
+        at = np.searchsorted(user, user) + np.maximum(source, 0)
+        stored = pc.if_else(pa.array(source >= 0), text.take(pa.array(at)), pa.scalar(None, pa.string()))
+        cells = {
+            "user": table["user"].combine_chunks(), "turn": table["turn"].combine_chunks(), "message": text,
+            "answer_to": stored, HIT: pa.array((table["skill"].to_numpy() >= 0).astype(np.int8)),
+        }  # fmt: skip
+        yield TableBlock(run.path, np.arange(1, len(table) + 1), {name: cells[name] for name in columns})
+
+    return DecisionTable(run.path, ("user", "turn", "message", "answer_to", HIT), blocks)
 
 
 def drawn_rows(preferred: Bool, n: int, seed: int) -> tuple[Bool, F64]:

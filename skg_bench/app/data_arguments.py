@@ -168,7 +168,7 @@ def label_data(
             draw_audit(decision_table(run), n, first, out, seed=seed or 0, then=then)
             return
         if first is not None:
-            from skg_bench.app.judged_turns import draw_turns
+            from skg_bench.app.audit_draw import draw_turns
 
             draw_turns(run, arm, n, first, out, seed=seed or 0)
             return

@@ -1,54 +1,17 @@
-"""Turns of a run that people judge: drawn by chance, and read again as what the log says of right answers."""
+"""Turns of a run that people judged, as what its log says of right answers."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from skg_bench.app.audit_draw import draw_audit
-from skg_bench.app.logged_choices import one_arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.arm_log import ArmLog
-from skg_bench.simulator.logs.decision_table import DecisionTable, TableBlock, decision_table
+from skg_bench.simulator.logs.decision_table import TableBlock, decision_table
 
-HIT = "hit"
-"""Column that says whether a skill answered."""
 JUDGED_FIELDS = ("user", "turn", "reward", "reward_propensity")
 """Columns of a table of judged turns that are read."""
-
-
-def draw_turns(folder: Path, arm: str | None, n: int, first: str, out: Path | None, *, seed: int) -> None:
-    """Write the turns of an arm with those that are to be judged.
-
-    Raises UsageError as `draw_audit` does, and for a run of several arms without `arm`.
-    """
-    run = Run(folder)
-    name = one_arm(run, arm)
-    then = f"skg-bench estimate {run.path} --arm {name} --judged {{}} --target NAME=[KEY=VALUE]"
-    draw_audit(turns_to_judge(run, name), n, first, out, seed=seed, then=then)
-
-
-def turns_to_judge(run: Run, arm: str) -> DecisionTable:
-    """The turns of an arm as people judge them: the message, and the one whose answer was given. No truth is in it."""
-
-    def blocks(columns: Sequence[str]) -> Iterator[TableBlock]:
-        table = run.turns(arm, ["user", "turn", "message", "skill", "source_turn"])
-        user, source = table["user"].to_numpy(), table["source_turn"].to_numpy()
-        text = table["message"].cast(pa.string()).combine_chunks()
-        at = np.searchsorted(user, user) + np.maximum(source, 0)
-        stored = pc.if_else(pa.array(source >= 0), text.take(pa.array(at)), pa.scalar(None, pa.string()))
-        cells = {
-            "user": table["user"].combine_chunks(), "turn": table["turn"].combine_chunks(), "message": text,
-            "answer_to": stored, HIT: pa.array((table["skill"].to_numpy() >= 0).astype(np.int8)),
-        }  # fmt: skip
-        yield TableBlock(run.path, np.arange(1, len(table) + 1), {name: cells[name] for name in columns})
-
-    return DecisionTable(run.path, ("user", "turn", "message", "answer_to", HIT), blocks)
 
 
 def judged_log(log: ArmLog, path: Path) -> ArmLog:
@@ -60,7 +23,7 @@ def judged_log(log: ArmLog, path: Path) -> ArmLog:
     if absent := [name for name in JUDGED_FIELDS if name not in table.names]:
         raise UsageError(
             f"--judged {path}: it has no column {absent[0]!r}; {', '.join(JUDGED_FIELDS)} are needed. Make it by "
-            f"skg-bench data label RUN --arm ARM --n 500 --first {HIT} --out {path.name}"
+            f"skg-bench data label RUN --arm ARM --n 500 --first hit --out {path.name}"
         )
     right, chance = (np.full(len(log.user), np.nan) for _ in range(2))
     for block in table.blocks(JUDGED_FIELDS):

@@ -98,7 +98,7 @@ def replay_arms(
     Raises UsageError for an arm that cannot be replayed, for a target that changes a key beyond REPLAYABLE, and for a
     decision of the arm that differs from the log.
     """
-    _check_world(run)
+    check_replayable(run)
     if reward not in (UTILITY, RIGHT_ANSWER):
         raise UsageError(
             f"--reward {reward}: {nearest(reward, (UTILITY, RIGHT_ANSWER))}. A replay repeats answers of the log with "
@@ -136,7 +136,8 @@ def replay_arms(
     return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations, stream, decisions)
 
 
-def _check_world(run: Run) -> None:
+def check_replayable(run: Run) -> None:
+    """Raises UsageError for a run on whose messages no other arm can be replayed."""
     made_here(run, "estimates of other arms")
     same_events([run], "an estimate of another arm")
     if not run.domain.answers or run.domain.in_words or run.domain.recorded or run.domain.kinds or run.domain.outcome:

@@ -100,8 +100,8 @@ def test_intervals_for_the_users_of_the_log_hold_what_comes_to_them_as_often_as_
 
 
 def of_an_audit(seed: int) -> tuple[tuple[float, float], PolicyEstimates]:
-    """A target that gives other answers at a twelfth of the turns, and a log of which a fifth is judged: what the target
-    came to, its difference to the log's arm, and what the log says of both.
+    """A target that gives other answers at a twelfth of the turns, and a log of which a fifth is judged: worth of the
+    target, its difference to the log's arm, and what the log says of both.
     """
     rng, users, turns, share, rate, other = generator(14, seed), 60, 100, 0.2, 0.7, 0.8
     ability = rng.normal(0.0, 0.05, (users, 1))
