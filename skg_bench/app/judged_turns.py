@@ -10,6 +10,8 @@ from skg_bench.core.grid import F64, I64
 from skg_bench.simulator.logs.arm_log import ArmLog
 from skg_bench.simulator.logs.decision_table import TableBlock, decision_table
 
+HIT = "hit"
+"""Column that says whether a skill answered; it may be left out."""
 JUDGED_FIELDS = ("user", "turn", "reward", "reward_propensity")
 """Columns of a table of judged turns that are read."""
 
@@ -26,8 +28,9 @@ def judged_log(log: ArmLog, path: Path) -> ArmLog:
             f"skg-bench data label RUN --arm ARM --n 500 --first hit --out {path.name}"
         )
     right, chance = (np.full(len(log.user), np.nan) for _ in range(2))
-    for block in table.blocks(JUDGED_FIELDS):
+    for block in table.blocks([*JUDGED_FIELDS, *({HIT} & set(table.names))]):
         at = _places(log, block)
+        _check_arm(log, block, at)
         again = ~np.isnan(chance[at])
         again[np.setdiff1d(np.arange(len(at)), np.unique(at, return_index=True)[1])] = True
         if again.any():
@@ -43,6 +46,12 @@ def judged_log(log: ArmLog, path: Path) -> ArmLog:
     if np.isnan(right).all():
         raise UsageError(f"--judged {path}: no reward is filled in; write 1 or 0 where judge is 1")
     return replace(log, right=right, judged=chance)
+
+
+def _check_arm(log: ArmLog, block: TableBlock, at: I64) -> None:
+    """Raises UsageError where a skill answered and the log says that the LLM did, or the other way round."""
+    if HIT in block.cells and (other := block.numbers(HIT, "1 or 0 is needed") != (log.skill[at] >= 0)).any():
+        raise block.fault(int(other.argmax()), HIT, "the log says otherwise; the sheet is of another arm or run")
 
 
 def _places(log: ArmLog, block: TableBlock) -> I64:

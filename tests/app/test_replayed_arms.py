@@ -239,6 +239,7 @@ def test_chances_by_which_turns_were_not_drawn_are_caught(run: Run, tmp_path: Pa
         ("user,turn,reward,reward_propensity\n0,9999,1,0.5", "user 0 has turns 0 to"),
         ("user,turn,reward,reward_propensity\n0,0,0.7,0.5", "1 or 0 is needed"),
         ("user,turn,reward,reward_propensity\n0,0,1,0", "a chance above 0, at most 1"),
+        ("user,turn,hit,reward,reward_propensity\n0,0,1,1,0.5", "the sheet is of another arm or run"),
     ],
 )
 def test_a_table_that_does_not_judge_the_turns_of_the_log_is_refused(
