@@ -20,7 +20,7 @@ from skg_bench.core.temporary import PUBLIC_MODE
 from skg_bench.runfolder.cautions import few_users
 from skg_bench.simulator.logs.outcome_models import ModelKind
 
-FIGURES = (".svg", ".html")
+FIGURE_FILES = (".svg", ".html")
 """Files that a figure is drawn into: the figure alone, or a page of figure and tables."""
 _INTERVALS = "intervals: 95 %, for other {how}, Student's t; verdicts: not corrected for the number of policies"
 
@@ -43,7 +43,7 @@ def show_estimates(
     judged: Path | None,
 ) -> None:
     """Print values of policies, their differences, and whether the log carries a verdict; draw them into a file that
-    ends in one of FIGURES. `estimate`: the
+    ends in one of FIGURE_FILES. `estimate`: the
     function of app/estimating.py.
 
     Raises UsageError for bad input.
@@ -53,8 +53,8 @@ def show_estimates(
     names = [name for name, _ in (*named, *goals)]
     if again := next((name for i, name in enumerate(names) if name in names[:i]), None):
         raise UsageError(f"{again} is asked about twice; give each policy and target a name of its own")
-    if figure is not None and figure.suffix not in FIGURES:
-        raise UsageError(f"--figure {figure}: name a file that ends in {' or '.join(FIGURES)}")
+    if figure is not None and figure.suffix not in FIGURE_FILES:
+        raise UsageError(f"--figure {figure}: name a file that ends in {' or '.join(FIGURE_FILES)}")
     mapped = {**_mapping(columns), **({} if reward is None else {"reward": reward})}
     with progress_bars("replay", console(sys.stderr)) as (progress, _):
         estimates = estimate(

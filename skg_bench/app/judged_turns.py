@@ -16,7 +16,7 @@ JUDGED_FIELDS = ("user", "turn", "reward", "reward_propensity")
 """Columns of a table of judged turns that are read."""
 
 
-def judged_log(log: ArmLog, path: Path) -> ArmLog:
+def log_by_people(log: ArmLog, path: Path) -> ArmLog:
     """The log with the right answers of a table in place of its own.
 
     Raises UsageError for a table without a row for each turn, and for rewards that are neither 1 nor 0.

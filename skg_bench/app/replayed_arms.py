@@ -22,7 +22,7 @@ from skg_bench.app.building import build
 from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.hydra_trees import hydra_trees
-from skg_bench.app.judged_turns import judged_log
+from skg_bench.app.judged_turns import log_by_people
 from skg_bench.app.logged_choices import stored_chances
 from skg_bench.app.overrides import Override, check_keys, deepened, parse
 from skg_bench.app.stream_checks import log_stream
@@ -171,7 +171,7 @@ def _plan(
     origin, mine = FromFile(str(run.path), trusted=False), run.manifest["compositions"][arm]
     _check_logger(run, arm, mine)
     compositions = {arm: mine, **{name: _target(arm, mine, name, texts, since) for name, texts in targets.items()}}
-    log = arm_log(run, arm) if judged is None else judged_log(arm_log(run, arm), judged)
+    log = arm_log(run, arm) if judged is None else log_by_people(arm_log(run, arm), judged)
     embedder = build("embedder", run.config["embedder"], origin)
     if embedder.digest != run.manifest["data"]["embedder"]:
         raise UsageError(f"{run.path} was made from other data (embedder) than are here now; run it again")
