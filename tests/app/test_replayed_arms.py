@@ -223,9 +223,9 @@ def test_a_log_of_which_all_is_judged_is_as_one_that_says_what_was_right(run: Ru
 
 
 def test_chances_by_which_turns_were_not_drawn_are_caught(run: Run, tmp_path: Path) -> None:
-    for name, sheet in (("lost", {"keep": 0.5}), ("wrong", {"chance": 0.9})):
+    for name, keep, chance in (("lost", 0.5, None), ("wrong", 1.0, 0.9)):
         (tmp_path / name).mkdir()
-        (knows,) = by_people(run, judged(run, tmp_path / name, **sheet)).replays
+        (knows,) = by_people(run, judged(run, tmp_path / name, keep=keep, chance=chance)).replays
         assert "reward_propensity is not the chance" in knows.withheld
 
 
