@@ -25,6 +25,7 @@ from skg_bench.analysis.labels.price_decision import PriceDecision, decision_wor
 from skg_bench.analysis.labels.rater_labels import (
     LABELS_FILE,
     RaterLabel,
+    check_texts,
     label_word,
     labels_text,
     merged,
@@ -173,6 +174,7 @@ def _check_order(run: Run, fresh: Mapping[Path, Sequence[RaterLabel]], order: in
 
 def _check_sheets(run: Run, fresh: Mapping[Path, Sequence[RaterLabel]], pairs: HitPairs) -> None:
     known = set(pairs.pairs.tolist())
+    check_texts([label for given in fresh.values() for label in given], pairs)
     for sheet, given in fresh.items():
         if not given:
             raise UsageError(f"{sheet} holds no label yet; fill its column label with wrong, near, right or unknown")
