@@ -113,7 +113,12 @@ def label_data(
         typer.Option(help="Of a table: a column of true and false. Half of the rows are drawn where it is true."),
     ] = None,
     read: Annotated[
-        list[Path] | None, typer.Option("--read", help="A sheet with labels; repeat it for more raters.")
+        list[Path] | None,
+        typer.Option(
+            "--read",
+            help="A sheet with labels; its file name is the rater's. Repeat it for more raters. Read a file again to "
+            "correct labels.",
+        ),
     ] = None,
     judge: Annotated[
         str | None,

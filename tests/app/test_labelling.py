@@ -87,6 +87,19 @@ def test_a_second_rater_is_held_against_the_first(folder: Path) -> None:
     assert "(ann: wrong, bob: near)" in out
 
 
+def test_a_sheet_that_is_read_again_corrects_its_rater(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
+    first = call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv", {"wrong": "near"}))[1]
+    wrong = sum(row["label"] == "near" for row in rows_of("ann.csv"))
+    code, out, _ = call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"))
+    assert code == 0
+    assert out.startswith(f"{wrong} labels of the same raters are replaced\n")
+    assert "replaced" not in first
+    labels = rows_of(folder / "labels.csv")
+    assert (len(labels), {row["rater"] for row in labels}) == (len(rows_of("s.csv")), {"ann"})
+    assert sum(row["label"] == "wrong" for row in labels) == wrong > 0
+
+
 def test_a_machine_alone_decides_nothing_and_with_labels_its_errors_are_taken_out(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "--judge", "exact")
     assert code == 0
@@ -161,7 +174,9 @@ def test_the_docs_say_what_forty_labels_of_a_public_log_decide(
     words = (ROOT / "docs" / "logs.md").read_text()
     lines = out.splitlines()
     assert "\n".join(line.rstrip() for line in lines[1:5]) in words
-    assert lines[5] == "  at 2.00 calls of the model a wrong answer, everything is open; label more turns with --next"
+    assert lines[5] == "  at 2.00 calls of the model a wrong answer, everything is not decided yet"
+    more = "skg-bench data label run --next 20 --arm everything --price 2 --out more-1.csv --page more-1.html"
+    assert lines[6] == f"  more labels: {more}"
     summary = read_summary(skg_bench.Run("run")).arms["everything"]
     low, high = (number(summary[name].mean, "share") for name in ("wrong_lower", "wrong_upper"))
     assert f"Without labels between {low} and {high} were wrong." in words

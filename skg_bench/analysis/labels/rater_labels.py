@@ -112,6 +112,13 @@ def merged(labels: Sequence[RaterLabel]) -> dict[int, dict[str, int]]:
     return {pair: {rater: label.label for rater, label in by_name.items()} for pair, by_name in by_pair.items()}
 
 
+def replaced(kept: Sequence[RaterLabel], given: Sequence[RaterLabel]) -> tuple[list[RaterLabel], int]:
+    """Kept labels without those that the same raters give anew, and how many of these say something else now."""
+    anew = {(label.pair, label.rater): label.label for label in given}
+    left = [label for label in kept if (label.pair, label.rater) not in anew]
+    return left, sum(anew.get((label.pair, label.rater), label.label) != label.label for label in kept)
+
+
 def settled(by_pair: Mapping[int, Mapping[str, int]]) -> dict[int, int]:
     """One label a pair; `unknown` where raters differ, so that every interval covers what each of them said."""
     return {
