@@ -83,9 +83,8 @@ def explain(source: "Run | str | Path") -> list[str]:
 
     opened = source if isinstance(source, Run) else Run(source)
     figures = read_summary(opened)
-    before = outside_sentences(opened, figures.reference)
-    after = [*cosine_sentences(opened), *language_sentences(opened)]
-    return [sentence.text for sentence in [*before, *verdict.words(figures), *after]]
+    before = [*language_sentences(opened), *outside_sentences(opened, figures.reference)]
+    return [sentence.text for sentence in [*before, *verdict.words(figures), *cosine_sentences(opened)]]
 
 
 def plot(source: "Run | Comparison | str | Path", *names: str, arms: Sequence[str] | None = None) -> "Plot":

@@ -160,7 +160,10 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
     for sentence in api.explain(finished):
         screen.print(f"* {sentence}")
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
-    screen.print(f"next: skg-bench compare {shlex.quote(str(finished.path))} --metric all", soft_wrap=True)
+    log, path = figures.log or {"knows": (), "redacted": True}, shlex.quote(str(finished.path))
+    judged = "answer" in log["knows"] and not log["redacted"]  # what people say of the answers decides such a log
+    rest = f"data label {path} --page label.html" if judged else f"compare {path} --metric all"
+    screen.print(f"next: skg-bench {rest}", soft_wrap=True)
 
 
 def compare(

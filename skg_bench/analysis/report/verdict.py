@@ -33,7 +33,7 @@ def words(summary: Summary) -> list[Sentence]:
     if summary.log is not None:
         about = [logged.logged_headline(summary, summary.learner)]
         arms = [sentence for _, sentence in arm_sentences(summary)]
-        return [*about, *arms, *finding_sentences(summary, summary.learner), *cautions(summary)]
+        return [*arms, *about, *finding_sentences(summary, summary.learner), *cautions(summary)]
     focus = (summary.learner, *summary.changed)
     arms = [sentence for arm, sentence in arm_sentences(summary) if arm in focus]
     warnings = [sentence for sentence in cautions(summary) if sentence.tone == "caution"]
