@@ -41,11 +41,11 @@ def rise_or_fall(rise: float | None, fall: float | None, unit: str) -> str:
 
 
 def least(users: float | None, intents: float | None) -> str:
-    """Smallest shares of users and of intents that 95 % of runs of this design hold one of, in words."""
+    """Smallest shares of users and of intents that a run of this design sees, in words."""
     pairs = ((users, "users"), (intents, "intents"))
     known = [f"{100 * share:.1f} % of {name}" for share, name in pairs if share is not None and isfinite(share)]
     shares = " or ".join(known)
-    return f"A harm that hits fewer than {shares} may not have occurred in this run."
+    return f"95 % of such runs see a harm that at least {shares} bear."
 
 
 def bare(text: str) -> str:

@@ -69,7 +69,7 @@ def test_intervals_far_apart_stand_side_by_side_and_what_a_run_sees_at_all_is_sa
     assert "(95 % interval -0.120 to -0.005; Student's -0.050 to -0.010; bootstrap -0.060 to +0.002)" in text
     sees = [s.text for s in cautions(_with(figures, "differences", "skg", least_users=0.0297, least_intents=0.123))]
     shares = "3.0 % of users or 12.3 % of intents"
-    assert f"A harm that hits fewer than {shares} may not have occurred in this run." in sees
+    assert f"95 % of such runs see a harm that at least {shares} bear." in sees
 
 
 def test_an_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
