@@ -217,8 +217,11 @@ def _kinds(summary: Summary, arm: str) -> Sentence | None:
     listed = [f"{number(parts[kind].mean, 'utility', signed=True)} on {word}" for kind, word in words if kind in parts]
     if summary.reference is None or len(listed) < 2:
         return None
-    where = f"Utility of {code(arm)} beyond {code(summary.reference)} by kind of request"
-    return Sentence(f"{where}: {', '.join(listed)}.", "plain")
+    gap = summary.differences.get(arm, {}).get("utility")
+    if gap is None or gap.mean is None:
+        return None
+    whole = f"The {number(gap.mean, 'utility', signed=True)} of {code(arm)} against {code(summary.reference)}"
+    return Sentence(f"{whole} by kind of request, as a sum: {', '.join(listed)}.", "plain")
 
 
 def _pays(summary: Summary, arm: str) -> Sentence | None:
