@@ -53,6 +53,14 @@ def test_dates_that_come_again_are_no_users() -> None:
     assert columns(wer=list("ababab"), wann=times, nachricht=cells["say"])["user"] == "wer"
 
 
+def test_numbers_that_could_be_times_are_users_where_dates_stand_beside_them() -> None:
+    ids, days = ["1700000001", "1700000002"] * 4, ["2024-03-05", "2024-03-06"] * 4
+    hours = [f"2024-03-05 1{i}:00" for i in range(8)]
+    assert columns(a=ids, b=days, c=PROSE * 2) == {"user": "a", "time": "b", "message": "c"}
+    assert columns(born=days, b=hours, a=list("xyz") * 2 + ["x", "y"], c=PROSE * 2)["time"] == "b"
+    assert columns(born=days, b=hours, a=list("xyz") * 2 + ["x", "y"], c=PROSE * 2)["user"] == "a"
+
+
 def test_named_columns_stand_in_the_table_and_are_free_for_no_other_field(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     rows = [f"u{i % 2},2026-09-0{i + 1},2026-09-0{i % 2 + 1},{words}" for i, words in enumerate(PROSE)]

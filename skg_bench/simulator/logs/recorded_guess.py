@@ -130,9 +130,21 @@ def _filled(cells: Sequence[Any]) -> list[Any]:
 
 
 def _times(cells: Sequence[Any]) -> float:
+    """Share of cells that are times, more where these are no bare numbers, as ids are, and where they differ."""
     some = _filled(cells)
     share = sum(readable_time(cell, UTC) for cell in some) / max(len(some), 1)
-    return share if share >= _TIMES else 0.0
+    if share < _TIMES:
+        return 0.0
+    return (share + len(set(map(str, some))) / len(some)) * (0.5 if _bare(some) else 1.0)
+
+
+def _bare(cells: Sequence[Any]) -> bool:
+    return all(str(cell).strip().isdigit() for cell in cells)
+
+
+def _users(cells: Sequence[Any]) -> float:
+    """As `_repeats`; 0 for dates."""
+    return 0.0 if _times(cells) and not _bare(_filled(cells)) else _repeats(cells)
 
 
 def _prose(cells: Sequence[Any]) -> float:
@@ -169,7 +181,7 @@ def _differ(cells: Sequence[Any]) -> float:
 
 
 _HOLDS: Mapping[str, Callable[[Sequence[Any]], float]] = {  # how well the cells of a column fit a field, 0: not at all
-    "user": _repeats, "time": _times, "message": _prose, "id": _differ, "cost_usd": _numbers, "latency_ms": _numbers,
+    "user": _users, "time": _times, "message": _prose, "id": _differ, "cost_usd": _numbers, "latency_ms": _numbers,
     "session": _groups,
 }  # fmt: skip
 _CHECKED = (
