@@ -19,7 +19,9 @@ _MINILM = "skg_bench.embedder.minilm."
 
 
 def logged_headline(summary: Summary, arm: str) -> Sentence:
-    """The question that a log leaves open."""
+    """The question that a log leaves open; of the reference, what it does."""
+    if arm == summary.reference == summary.never:
+        return Sentence(f"{code(arm)} answers nothing from memory: all answers are those of the log.", "plain")
     users = "these pseudo-users" if (summary.log or {})["pseudo_users"] else "its users"
     return Sentence(
         f"Whether {code(arm)} serves {users} better than {code(str(summary.reference))} is not known in this log: it "
