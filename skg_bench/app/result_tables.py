@@ -102,13 +102,14 @@ def print_matched(screen: Console, matches: Sequence[Matched], reference: str) -
             span = "-" if pair is None else bare(interval(pair.low, pair.high, unit, signed=True))
             row.append("-" if pair is None else f"{number(pair.difference, unit, signed=True)} ({span})")
         rows.append([match.arm, row[4], *row[:4], *row[5:]])
-    screen.print(Text("at matched error rate", style="bold"))
+    matched = f"at matched error rate: each arm and {reference} with as many wrong hits; +/- is what is left"
+    screen.print(Text(matched, style="bold"))
     show_table(screen, MATCHED_HEADINGS, rows)
 
 
 def print_pays(screen: Console, compared: Comparison) -> None:
     """One row an arm: how many of its hits are right, and from how many on hits are worth more than the LLM."""
-    screen.print(Text("answers from memory", style="bold"))
+    screen.print(Text("answers from memory: they pay if the share of right ones lies above 'pays from'", style="bold"))
     show_table(screen, PAYS_HEADINGS, paying(compared))
 
 
