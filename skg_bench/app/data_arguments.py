@@ -115,7 +115,12 @@ def label_data(
         ),
     ] = None,
     read: Annotated[
-        list[Path] | None, typer.Option("--read", help="A sheet with labels; repeat it for more raters.")
+        list[Path] | None,
+        typer.Option(
+            "--read",
+            help="A sheet with labels; its file name is the rater's. Repeat it for more raters. Read a file again to "
+            "correct labels.",
+        ),
     ] = None,
     judge: Annotated[
         str | None,
