@@ -59,25 +59,6 @@ def _unsynchronized() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _drawn_once() -> None:
-    """The bootstrap's counts take half of the time of a small run's tables. They are keyed draws: the same for all."""
-    from skg_bench.analysis.statistics import pigeonhole
-
-    draw = pigeonhole._counts
-    known: dict[tuple[int, ...], Any] = {}
-
-    def counts(side: int, number: Any, width: int) -> Any:
-        if width > 2048:
-            return draw(side, number, width)
-        key = (pigeonhole.TWO_WAY_SEED, side, int(number[0]), len(number))
-        if key not in known or known[key].shape[1] < width:
-            known[key] = draw(side, number, 1 << (width - 1).bit_length())
-        return known[key][:, :width]
-
-    pigeonhole._counts = counts
-
-
-@pytest.fixture(scope="session", autouse=True)
 def _parsed_once() -> None:
     """Each call of Hydra parses the same 22 yaml files, a third of its time; a test process makes hundreds of calls."""
     import yaml
