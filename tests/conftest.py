@@ -38,10 +38,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
+def pytest_collection() -> None:
+    """Garbage waits until all tests are collected, of 15 s of CPU time 4."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Modules and 8,500 tests stay to the end: 750,000 objects that each full collection would look at in vain, which
     took a twentieth of the CPU time of tests.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
 
