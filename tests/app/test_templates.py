@@ -94,7 +94,6 @@ def test_the_gate_lets_the_same_pass_and_a_worse_one_fail(
     smaller(folder / "gate.sh", "users=40 weeks=8", "users=40 weeks=4 workers=1")
     for command in commands:
         said(command, folder, shell)
-    assert "the same bits, turn by turn" in said("sh gate.sh", folder, shell)
     smaller(folder / "assistant.py", "{earlier}\\n\\n{message}", "{earlier} {message}")
     said("sh gate.sh", folder, shell)
     smaller(folder / "assistant.py", "        words = model(", "        words = earlier or model(")

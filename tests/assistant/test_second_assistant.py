@@ -136,9 +136,8 @@ def test_an_assistant_is_chosen_at_the_root_and_overridden_by_an_arm(base: Run, 
 
 
 @pytest.mark.usefixtures("bare")
-@pytest.mark.parametrize(("cohort", "workers"), [(2, 1), (4, 2)])
-def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path, cohort: int, workers: int) -> None:
-    other = run(tmp_path / "other", table(*ARMS), f"cohort={cohort}", f"workers={workers}")
+def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path) -> None:
+    other = run(tmp_path / "other", table(*ARMS), "cohort=4", "workers=2")
     assert world.differences(base, other, EVERYONE) == []
 
 
