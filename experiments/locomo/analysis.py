@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 import skg_bench
-from experiments.locomo.corpus import ANSWERABLE, Conversation, LocomoQuestion, conversations, locomo, write_tasks
+from experiments.locomo.corpus import Conversation, LocomoQuestion, conversations, locomo, write_tasks
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.word_differences import UserMean, corrected_difference
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
@@ -90,15 +90,16 @@ class Evidence:
 
     @cached_property
     def questions(self) -> Mapping[tuple[int, int], LocomoQuestion]:
-        """Questions by user and turn; a user is known by the last message that is told."""
-        most, last = max(len(each.told) for each in self.made), {each.told[-1]: each for each in self.made}
+        """Questions by user and turn; a user is known by the last message that is told, and the first question."""
+        most = max(len(each.told) for each in self.made)
+        known = {(each.told[-1], each.questions[0].message): each for each in self.made}
         turns = self.run.turns(self.run.arms[0], ["user", "turn", "message"]).to_pandas()
-        ends = turns[turns["turn"] == most - 1]
+        last, first = (turns[turns["turn"] == turn].set_index("user")["message"] for turn in (most - 1, most))
         return {
             (int(user), most + place): question
-            for user, each in zip(ends["user"], map(last.__getitem__, ends["message"]), strict=True)
-            for place, question in enumerate(each.questions)
-            if question.category in ANSWERABLE
+            for user in last.index
+            for place, question in enumerate(known[last[user], first[user]].questions)
+            if question.answerable
         }
 
     def column(self, arm: str, name: str) -> list[Any]:
@@ -155,7 +156,7 @@ class Evidence:
     def spread(self, values: F64) -> Spread:
         """Mean of values of the questions."""
         users = np.array([user for user, _ in self.questions])
-        means = np.array([values[users == user].mean() for user in range(len(self.made))])
+        means = np.array([values[users == user].mean() for user in np.unique(users)])
         return Spread(paired_t(values), paired_t(means))
 
     @property

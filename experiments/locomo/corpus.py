@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +14,7 @@ from skg_bench.core.foreign import text_of
 
 FILE = "locomo10.json"
 QUESTION = "Question: "
-ANSWERABLE = (1, 2, 3, 4)  # categories; 5: what it asks was never said
+_NEVER_SAID = 5  # category of questions about what was never said
 _TURN = re.compile(r"D:?(\d+):0*(\d+)")  # in eight questions written otherwise, or several in one
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _GREETING = "Hello."
@@ -26,8 +26,9 @@ class LocomoQuestion:
 
     message: str
     answer: str  # empty: there is none
-    category: int
+    category: str
     evidence: tuple[str, ...]  # messages that hold it
+    answerable: bool  # else what it asks was never said, and right is to say so
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,32 @@ def locomo() -> Path:
 
 
 def conversations(file: Path) -> Sequence[Conversation]:
-    """All conversations.
+    """All conversations of LoCoMo.
+
+    Raises UsageError for a file of another format.
+    """
+    return parsed(file, "LoCoMo", _conversation)
+
+
+def parsed(file: Path, name: str, conversation: Callable[[Any], Conversation]) -> Sequence[Conversation]:
+    """Conversations of a JSON list, each from one of its documents; `name` is that of the corpus.
 
     Raises UsageError for a file of another format.
     """
     try:
-        made = [_conversation(each) for each in json.loads(text_of(file))]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(f"{file} is not in LoCoMo's format: {type(error).__name__}: {error}") from error
-    if not made:
-        raise UsageError(f"{file} has no conversation")
+        documents = json.loads(text_of(file))
+    except ValueError as error:
+        raise UsageError(f"{file} is no JSON: {error}") from error
+    if not isinstance(documents, list) or not documents:
+        raise UsageError(f"{file} is not in {name}'s format: it is no list with a conversation in it")
+    made = list[Conversation]()
+    for place, document in enumerate(documents):
+        try:
+            made.append(conversation(document))
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+            raise UsageError(
+                f"{file}, entry {place}: it is not in {name}'s format: {type(error).__name__}: {error}"
+            ) from error
     return made
 
 
@@ -87,10 +104,19 @@ def _questions(documents: Sequence[Any], by_id: dict[str, str]) -> Iterator[Loco
         evidence = tuple(dict.fromkeys(by_id[turn] for turn in turns if turn in by_id))
         if evidence:
             message = f"{QUESTION}{' '.join(each['question'].split())}"
-            yield LocomoQuestion(message, str(each.get("answer", "")), int(each["category"]), evidence)
+            category = int(each["category"])
+            answer, answerable = str(each.get("answer", "")), category != _NEVER_SAID
+            yield LocomoQuestion(message, answer, f"category {category}", evidence, answerable)
 
 
-def write_tasks(made: Sequence[Conversation], file: Path) -> int:
+def evidence_of(question: LocomoQuestion) -> str | None:
+    """The reference by which evidence is counted; None: the question has none."""
+    return "\n".join(question.evidence) or None
+
+
+def write_tasks(
+    made: Sequence[Conversation], file: Path, reference: Callable[[LocomoQuestion], str | None] = evidence_of
+) -> int:
     """Writes the table of tasks; returns the turn from which on there are questions alone. Conversations begin with
     greetings, so that this turn is the same in all.
     """
@@ -99,10 +125,10 @@ def write_tasks(made: Sequence[Conversation], file: Path) -> int:
         for each in made:
             messages = [*[_GREETING] * (most - len(each.told)), *each.told]
             rows: list[tuple[str, str | None, str]] = [(message, None, "told") for message in messages]
-            rows += [(asks.message, "\n".join(asks.evidence), f"category {asks.category}") for asks in each.questions]
-            for place, (message, reference, kind) in enumerate(rows):
+            rows += [(asks.message, reference(asks), asks.category) for asks in each.questions]
+            for place, (message, right, kind) in enumerate(rows):
                 time = (_START + timedelta(minutes=place)).isoformat()
-                row = {"user": each.name, "time": time, "message": message, "reference": reference, "kind": kind}
+                row = {"user": each.name, "time": time, "message": message, "reference": right, "kind": kind}
                 lines.write(json.dumps(row) + "\n")
     return most
 

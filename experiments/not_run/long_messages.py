@@ -25,7 +25,7 @@ class LongMessages:
         return getattr(self.__dict__["users"], name)
 
     @cached_property
-    def _lost(self) -> F64:
+    def lost(self) -> F64:
         """Loss of ability by message."""
         words = np.array([len(text.split()) for text in self.users.messages])
         lost: F64 = self.lost_per_word * np.maximum(words - SHORT, 0)
@@ -33,6 +33,6 @@ class LongMessages:
 
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """Consequences of answers of an LLM that is right less often."""
-        lost = self._lost[event.text]
+        lost = self.lost[event.text]
         ability, if_misled = (np.maximum(each - lost, 0.0) for each in (served.ability, served.if_misled))
         return self.users.respond(state, event, replace(served, ability=ability, if_misled=if_misled), draws)

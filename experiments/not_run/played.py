@@ -26,7 +26,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.learning_jobs import Course, Jobs
-from skg_bench.core.world import World
+from skg_bench.core.world import FALLBACK, World
 from skg_bench.engine.cohort import Rollout, cohort_of
 from skg_bench.engine.execute import replay_job
 from skg_bench.runfolder.run import Run
@@ -65,6 +65,7 @@ class AskedTarget:
     bounds_high: float
     ips: float  # in the states of the log; NaN: the target is not one of scores alone
     snips: float
+    luck: float  # of answers of the LLM that the log lacks, in the truth for these users
     verdict: str
     withheld: str
 
@@ -94,11 +95,13 @@ class AskedTarget:
 
 @dataclass(frozen=True)
 class UtilitySums:
-    """Writer of an arm's rollout: turns and utility by row."""
+    """Writer of an arm's rollout: turns and utility by row, and the luck of each answer of the LLM."""
 
     prices: Utility
+    chance: F64  # of right answers of the LLM, by message
     turns: F64  # [R]
     worth: F64  # [R]
+    luck: F64  # [R, T] utility less its expectation; NaN: a skill answered, or there is no such turn
 
     def turn(self, t: int, **values: np.ndarray) -> None:
         """Adds what turn `t` of the rows still there is worth."""
@@ -107,6 +110,8 @@ class UtilitySums:
         paid += prices.second / 1000.0 * values["latency_ms"] + prices.offer * (values["offer"] >= 0)
         self.turns[:n] += 1.0
         self.worth[:n] += (1.0 + prices.wrong) * values["answer_correct"] - prices.wrong - paid
+        luck = (1.0 + prices.wrong) * (values["answer_correct"] - self.chance[values["message"]])
+        self.luck[:n, t] = np.where(values["serving"] == FALLBACK, luck, nan)
 
     def update(self, t: int, batch: Batch, applied: Applied) -> None:
         """Discarded."""
@@ -134,7 +139,7 @@ def _prepared(world: DrawnWorld, arms: Sequence[str], users: int, weeks: int, ou
     """A run of some of the world's arms, with an LLM that fails on long messages."""
     listed = ", ".join(f"{name}: [{', '.join(world.arms[name])}]" for name in arms)
     size = (f"users={users}", f"weeks={weeks}", f"seed={world.run_seed}", f"out={out}", f"reference={LOGGER}")
-    job = prepare(compose(["profile=smoke", "workers=1", *world.users, f"arms={{{listed}}}", *size]))
+    job = prepare(compose(["profile=smoke", "workers=1", "cohort=1024", *world.users, f"arms={{{listed}}}", *size]))
     simulator = cast("World[Any]", LongMessages(job.plan.simulator, world.values["lost_per_word"]))
     return replace(job, plan=replace(job.plan, simulator=simulator))
 
@@ -143,15 +148,19 @@ def true_sums(world: DrawnWorld, size: LogSize, out: Path) -> Mapping[str, Utili
     """Turns and utility of each arm by user, played on the users of the log and on as many others as `size` says."""
     users = np.arange(size.users + size.others, dtype=np.int32)
     job = _prepared(world, list(world.arms), len(users), size.weeks, out / "truth")
-    prices, sums = Utility.of(job.composed.root), {}
+    prices, sums, simulator = Utility.of(job.composed.root), {}, cast("LongMessages", job.plan.simulator)
+    chance = np.maximum(world.values["right"] - simulator.lost, 0.0)
     with replay_job(job.plan, out, job.turns()) as played:
         setting = played.setting()
         cohort = cohort_of(setting, users).side_by_side(1)
         for arm in played.plan.arms:
-            writer = UtilitySums(prices, np.zeros(len(users)), np.zeros(len(users)))
+            luck = np.full((len(users), int(cohort.n.max())), nan)
+            writer = UtilitySums(prices, chance, np.zeros(len(users)), np.zeros(len(users)), luck)
             Rollout(setting, [arm], cohort.side_by_side(1)).to_the_end(writer, lambda _: None)
             order = np.argsort(cohort.user)
-            sums[arm.name] = UtilitySums(prices, writer.turns[order], writer.worth[order])
+            sums[arm.name] = replace(
+                writer, turns=writer.turns[order], worth=writer.worth[order], luck=writer.luck[order]
+            )
     return sums
 
 
@@ -186,7 +195,8 @@ def _asked(
     row = AskedTarget(
         world.number, world.values["corpus"], world.values["logger"], name, replay.known, value.value - log, these[0],
         *others, *replay.these_users_difference, *value.difference_interval, replay.bounds[0] - log,
-        replay.bounds[1] - log, *weighted, value.verdict, replay.withheld,
+        replay.bounds[1] - log, *weighted, luck_of_unknown(sums[LOGGER], sums[name], slice(size.users)), value.verdict,
+        replay.withheld,
     )  # fmt: skip
     cells = {each.name: getattr(row, each.name) for each in fields(row)}
     rounded: dict[str, Any] = {name: round(cell, 6) for name, cell in cells.items() if isinstance(cell, float)}
@@ -199,6 +209,14 @@ def difference(log: UtilitySums, target: UtilitySums, users: slice) -> tuple[flo
     mean = float(gap.sum() / turns.sum())
     residual = gap - mean * turns
     return mean, float(np.sqrt((residual**2).sum() * len(gap) / (len(gap) - 1)) / turns.sum())
+
+
+def luck_of_unknown(log: UtilitySums, target: UtilitySums, users: slice) -> float:
+    """Part of a target's utility a turn that was luck: of answers of the LLM where a skill answered in the log. An
+    estimate from the true chances would be off by it.
+    """
+    unknown = np.isnan(log.luck[users])
+    return float(np.nansum(target.luck[users][unknown]) / log.turns[users].sum())
 
 
 def written(rows: Iterable[AskedTarget]) -> str:

@@ -20,7 +20,7 @@ _USERS = (
     "partial_odds", "miss_odds", "late_share",
 )  # fmt: skip
 _EMBEDDERS = {"builtin": "corpus_minilm", "clinc150": "minilm"}
-_CAP = "simulator.max_per_day=20"  # a world takes as long as its busiest user
+_CAP = "simulator.max_per_day=12"  # a world takes as long as its busiest user
 _PARTIAL = {"right": 0.7, "near": 0.5, "wrong": 0.15}  # of what is not rated ok
 _CURATORS: Mapping[str, tuple[str, ...]] = {
     "few": ("curator=budget", "curator.capacity=5"),

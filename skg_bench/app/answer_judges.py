@@ -77,11 +77,21 @@ def judge_of(run: Run, name: str | None, texts: Sequence[str], seconds: float) -
 
 
 def _labels(run: Run, judge: NamedJudge, pairs: HitPairs) -> dict[int, int]:
-    """Labels of all pairs; those that are kept are not asked for again."""
+    """Labels of all pairs; those that are kept are not asked for again.
+
+    A judge sees the texts alone, so the same texts at another turn get the same label from it, unasked. Its errors
+    there are taken out by labels of people, which are of one turn each.
+    """
     file = run.path / JUDGE_FILE.format(judge.digest[:8])
     labels = {pair: dict(by_name) for pair, by_name in merged(read_sheet(file)).items()} if file.is_file() else {}
     texts = pairs.all_texts()
-    digests = np.array([pair for pair in sorted(texts) if pair not in labels], np.uint64)
+    same = dict[tuple[str, str], list[int]]()  # pairs by their texts
+    for pair in sorted(texts):
+        same.setdefault(texts[pair], []).append(pair)
+    for alike in same.values():
+        if known := next((labels[pair] for pair in alike if pair in labels), None):
+            labels |= dict.fromkeys(alike, known)
+    digests = np.array([alike[0] for alike in same.values() if alike[0] not in labels], np.uint64)
     order = np.argsort(fold(digests, int(Purpose.JUDGED)), kind="stable")
     left = [(pair, *texts[pair]) for pair in digests[order].tolist()]
     written = monotonic()
@@ -90,7 +100,7 @@ def _labels(run: Run, judge: NamedJudge, pairs: HitPairs) -> dict[int, int]:
         nonlocal written
         if word not in RATER_LABELS:
             raise UsageError(f"{_row(left, place)}: it says {word!r:.80}; valid: {_SCALE}")
-        labels[left[place][0]] = {judge.name: int(RATER_LABELS[word])}
+        labels.update({pair: {judge.name: int(RATER_LABELS[word])} for pair in same[left[place][1:]]})
         if monotonic() - written > _EVERY:
             replace_whole(file, labels_text(labels, 0).encode())
             written = monotonic()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from skg_bench.app.compose import compose, composer
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, progress_bars, run_headline
+from skg_bench.core.errors import brief
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from skg_bench.runfolder.run import Run
 
 
+@brief
 def run(overrides: Sequence[str] = (), progress: "Progress | bool | None" = None) -> "Run":
     """Simulate what the overrides say and return the run; a finished run of the same identity is returned at once.
 
@@ -38,6 +40,7 @@ def run(overrides: Sequence[str] = (), progress: "Progress | bool | None" = None
     return _counted(overrides, progress)
 
 
+@brief
 def compare(
     *runs: "Run | str | Path",
     reference: str | None = None,
@@ -83,9 +86,8 @@ def explain(source: "Run | str | Path") -> list[str]:
 
     opened = source if isinstance(source, Run) else Run(source)
     figures = read_summary(opened)
-    before = outside_sentences(opened, figures.reference)
-    after = [*cosine_sentences(opened), *language_sentences(opened)]
-    return [sentence.text for sentence in [*before, *verdict.words(figures), *after]]
+    before = [*language_sentences(opened), *outside_sentences(opened, figures.reference)]
+    return [sentence.text for sentence in [*before, *verdict.words(figures), *cosine_sentences(opened)]]
 
 
 def plot(source: "Run | Comparison | str | Path", *names: str, arms: Sequence[str] | None = None) -> "Plot":

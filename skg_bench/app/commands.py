@@ -160,7 +160,10 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
     for sentence in api.explain(finished):
         screen.print(f"* {sentence}")
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
-    screen.print(f"next: skg-bench compare {shlex.quote(str(finished.path))} --metric all", soft_wrap=True)
+    log, path = figures.log or {"knows": (), "redacted": True}, shlex.quote(str(finished.path))
+    judged = "answer" in log["knows"] and not log["redacted"]  # what people say of the answers decides such a log
+    rest = f"data label {path} --page label.html" if judged else f"compare {path} --metric all"
+    screen.print(f"next: skg-bench {rest}", soft_wrap=True)
 
 
 def compare(
@@ -184,7 +187,7 @@ def compare(
     sizes = dict(_margin(text) for text in margins)
     compared = api.compare(*runs, reference=reference, correction=correction, margins=sizes, flips=flips)
     names = _metrics(compared, metrics)
-    _show(compared, console(), names)
+    _show(compared, console(), names, runs)
     _judged(runs, console())
     if figure is not None:
         _draw(compared, figure, console())
@@ -220,8 +223,10 @@ def _margin(text: str) -> tuple[str, float]:
         raise UsageError(f"--margin {text}: give METRIC=SIZE in the metric's unit, such as utility=0.02") from error
 
 
-def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None:
+def _show(compared: "Comparison", screen: Console, names: Sequence[str], runs: Sequence[Path]) -> None:
+    from skg_bench.analysis.report.outside_arms import arms_in_words
     from skg_bench.app import result_tables
+    from skg_bench.runfolder.run import Run
 
     seeds = f", seeds {', '.join(map(str, compared.seeds))}" if len(compared.seeds) > 1 else ""
     screen.print(f"{compared.users:,} users{seeds}, {compared.turns:,} turns of each arm, against {compared.reference}")
@@ -238,7 +243,8 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
         result_tables.print_matched(screen, compared.matched, compared.reference)
     for why in compared.unmatched:
         screen.print(f"  {why}", soft_wrap=True)
-    for line in result_tables.flip_lines(compared):
+    in_words = {arm for path in runs for arm in arms_in_words(Run(path))} if compared.flips else set[str]()
+    for line in result_tables.flip_lines(compared, in_words):
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
     if others := sorted({row.metric.name for row in compared.rows} - set(names)):
         screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}")
@@ -278,7 +284,7 @@ def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
     except UsageError as error:
         screen.print(f"no table of all runs: {error}", soft_wrap=True)
         return
-    _show(compared, screen, _metrics(compared, ()))
+    _show(compared, screen, _metrics(compared, ()), folders)
     name = sha256(" ".join(sorted(job.identity for job in jobs)).encode()).hexdigest()[:8]
     _draw(compared, folders[0].parent / f"grid-{name}.svg", screen)
 

@@ -110,10 +110,17 @@ def label_data(
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option(help="Of a table: a column of true and false. Half of the rows are drawn where it is true."),
+        typer.Option(
+            help="Of a table: a column of true and false. Half of the rows are drawn where it is true. Of a run: hit."
+        ),
     ] = None,
     read: Annotated[
-        list[Path] | None, typer.Option("--read", help="A sheet with labels; repeat it for more raters.")
+        list[Path] | None,
+        typer.Option(
+            "--read",
+            help="A sheet with labels; its file name is the rater's. Repeat it for more raters. Read a file again to "
+            "correct labels.",
+        ),
     ] = None,
     judge: Annotated[
         str | None,
@@ -150,6 +157,7 @@ def label_data(
     with plain_errors():
         if run.is_file():
             from skg_bench.app.audit_draw import draw_audit
+            from skg_bench.simulator.logs.decision_table import decision_table
 
             given = {
                 "--next": following,
@@ -159,12 +167,16 @@ def label_data(
                 "--arm": arm,
                 "--price": price,
             }
-            if wrong := next((option for option, value in given.items() if value), None):
+            if wrong := next((option for option, value in given.items() if value not in (None, [])), None):
                 raise UsageError(f"{wrong}: {run} is a table; it takes --n, --first, --seed and --out")
-            draw_audit(run, n, first, seed or 0, out)
+            then = "skg-bench estimate {} --policy NAME=COLUMN"
+            draw_audit(decision_table(run), n, first, out, seed=seed or 0, then=then)
             return
         if first is not None:
-            raise UsageError(f"--first {first} is of a table of decisions, and {run} is none")
+            from skg_bench.app.audit_draw import draw_turns
+
+            draw_turns(run, arm, n, first, out, seed=seed or 0)
+            return
         from skg_bench.app.labelling import draw_decisive, draw_sheets, take_labels
 
         if read or judge is not None:

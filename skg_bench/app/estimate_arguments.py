@@ -34,6 +34,10 @@ def estimate_command(
         typer.Option(help="Column of the reward; of a replay utility or answer_correct.", metavar="COLUMN"),
     ] = None,
     arm: Annotated[str | None, typer.Option(help="Of a run: the arm that made the log.")] = None,
+    judged: Annotated[
+        Path | None,
+        typer.Option(help="Of a replay: table of `data label RUN` that says which answers were right.", metavar="FILE"),
+    ] = None,
     against: Annotated[str, typer.Option(help="Policy to compare with. Default: the one that made the log.")] = "log",
     estimator: Annotated[
         list[str] | None,
@@ -52,7 +56,9 @@ def estimate_command(
     reward_model: Annotated[
         str, typer.Option(help="Model that draws what is not logged: logistic, boosted or constant.", metavar="NAME")
     ] = "logistic",
-    figure: Annotated[Path | None, typer.Option(help="Draw the values into this file, .svg.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the values into this file: .svg; or .html, a page with all tables.")
+    ] = None,
     by_row: Annotated[bool, typer.Option("--by-row", help="Also print intervals as if rows were independent.")] = False,
 ) -> None:
     """Estimate from a log what arms that were not run are worth.
@@ -67,4 +73,5 @@ def estimate_command(
         show_estimates(
             estimate, log, policy or [], targets=target or [], columns=columns, reward=reward, arm=arm, against=against,
             estimators=estimator or [], figure=figure, by_row=by_row, estimand=estimand, reward_model=reward_model,
+            judged=judged,
         )  # fmt: skip

@@ -9,20 +9,19 @@ import yaml
 
 from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, PolicyWeights
 from skg_bench.analysis.report.estimates_figure import estimates_svg
+from skg_bench.analysis.report.estimates_page import EstimateParts, EstimateTable, estimates_page
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, progress_bars
-from skg_bench.app.replay_tables import ends_in_words, show_replays, with_ends
+from skg_bench.app.replay_tables import STEP_WORDS, ends_in_words, replay_parts, with_ends
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
 from skg_bench.runfolder.cautions import few_users
 from skg_bench.simulator.logs.outcome_models import ModelKind
 
-_STEP = (
-    "step: other decisions in the states that the log reached; it is not the value of an arm that learns, which would "
-    "learn from its own decisions and come to other states"
-)
+FIGURE_FILES = (".svg", ".html")
+"""Files that a figure is drawn into: the figure alone, or a page of figure and tables."""
 _INTERVALS = "intervals: 95 %, for other {how}, Student's t; verdicts: not corrected for the number of policies"
 
 
@@ -41,8 +40,10 @@ def show_estimates(
     by_row: bool,
     estimand: str | None,
     reward_model: str,
+    judged: Path | None,
 ) -> None:
-    """Print values of policies, their differences, and whether the log carries a verdict; draw them. `estimate`: the
+    """Print values of policies, their differences, and whether the log carries a verdict; draw them into a file that
+    ends in one of FIGURE_FILES. `estimate`: the
     function of app/estimating.py.
 
     Raises UsageError for bad input.
@@ -52,21 +53,31 @@ def show_estimates(
     names = [name for name, _ in (*named, *goals)]
     if again := next((name for i, name in enumerate(names) if name in names[:i]), None):
         raise UsageError(f"{again} is asked about twice; give each policy and target a name of its own")
+    if figure is not None and figure.suffix not in FIGURE_FILES:
+        raise UsageError(f"--figure {figure}: name a file that ends in {' or '.join(FIGURE_FILES)}")
     mapped = {**_mapping(columns), **({} if reward is None else {"reward": reward})}
     with progress_bars("replay", console(sys.stderr)) as (progress, _):
         estimates = estimate(
             log, dict(named), targets=dict(goals), columns=mapped, against=against, estimators=estimators, arm=arm,
-            by_row=by_row, estimand=estimand, reward_model=cast("ModelKind", reward_model), progress=progress,
+            by_row=by_row, estimand=estimand, reward_model=cast("ModelKind", reward_model), judged=judged,
+            progress=progress,
         )  # fmt: skip
-    if estimates.replays:
-        show_replays(log, estimates)
-    else:
-        _show(log, estimates, by_row=by_row)
+    parts = replay_parts(log, estimates) if estimates.replays else _parts(log, estimates, by_row=by_row)
     if few := few_users(estimates.users or 0):
-        console().print(few, soft_wrap=True)
+        parts = [*parts, few]
+    screen = console()
+    for part, before in zip(parts, [None, *parts], strict=False):
+        if isinstance(part, str):
+            screen.print(part, soft_wrap=True)
+            continue
+        if isinstance(before, EstimateTable):
+            screen.print()
+        show_table(screen, part.headings, part.rows)
     if figure is not None:
-        replace_text(figure, estimates_svg(estimates), mode=PUBLIC_MODE)
-        console().print(f"figure: {figure}", soft_wrap=True)
+        page = figure.suffix == ".html"
+        text = estimates_page(log, estimates, parts) if page else estimates_svg(estimates)
+        replace_text(figure, text, mode=PUBLIC_MODE)
+        screen.print(f"{'page' if page else 'figure'}: {figure}", soft_wrap=True)
 
 
 def _named(text: str, option: str, form: str) -> tuple[str, str]:
@@ -99,29 +110,27 @@ def named_target(text: str) -> tuple[str, Sequence[str]]:
     return name, override.value
 
 
-def _show(log: Path, estimates: PolicyEstimates, *, by_row: bool) -> None:
-    screen = console()
+def _parts(log: Path, estimates: PolicyEstimates, *, by_row: bool) -> EstimateParts:
     users = (
         "rows are taken for independent, as no user is named"
         if estimates.users is None
         else (f"{estimates.users:,} users")
     )
     missing = f", {estimates.missing:,} rewards missing" if estimates.missing else ""
-    screen.print(f"{log}: {estimates.rows:,} decisions, {users}{missing}", soft_wrap=True)
-    headings = ["policy", "estimand", "estimator", "value", *(["if rows were independent"] if by_row else []),
-                f"difference to {estimates.reference}", "verdict"]  # fmt: skip
-    show_table(screen, headings, [_cells(value, by_row=by_row) for value in estimates.values])
-    screen.print()
-    headings = ["policy", "mean weight", "effective rows", "largest weight", "of all weight"]
-    show_table(screen, headings, [_weight_cells(weights) for weights in estimates.weights])
-    for weights in estimates.weights:
-        if weights.withheld:
-            screen.print(f"* {weights.policy} is withheld: {weights.withheld}", soft_wrap=True)
-    if any(value.verdict == "biased" for value in estimates.values):
-        screen.print("* biased: shrunk weights, or a model alone, get no verdict", soft_wrap=True)
-    screen.print(_STEP, soft_wrap=True)
+    values = ["policy", "estimand", "estimator", "value", *(["if rows were independent"] if by_row else []),
+              f"difference to {estimates.reference}", "verdict"]  # fmt: skip
+    weighed = ["policy", "mean weight", "effective rows", "largest weight", "of all weight"]
+    biased = any(value.verdict == "biased" for value in estimates.values)
     how = "rows, taken for independent" if estimates.users is None else "users, clustered by user"
-    screen.print(_INTERVALS.format(how=how), soft_wrap=True)
+    return [
+        f"{log}: {estimates.rows:,} decisions, {users}{missing}",
+        EstimateTable(values, [_cells(value, by_row=by_row) for value in estimates.values]),
+        EstimateTable(weighed, [_weight_cells(weights) for weights in estimates.weights]),
+        *(f"* {each.policy} is withheld: {each.withheld}" for each in estimates.weights if each.withheld),
+        *(["* biased: shrunk weights, or a model alone, get no verdict"] if biased else []),
+        STEP_WORDS,
+        _INTERVALS.format(how=how),
+    ]
 
 
 def _cells(value: PolicyValue, *, by_row: bool) -> list[str]:

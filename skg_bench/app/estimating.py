@@ -1,7 +1,7 @@
 """`skg-bench estimate` and `skg_bench.estimate`: values, from a log, of policies and arms that were not run."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -15,13 +15,14 @@ from skg_bench.analysis.policy_value.decision_sums import (
     SummedDecisions,
     needed_terms,
 )
-from skg_bench.analysis.policy_value.estimates import LOG, PolicyEstimates
+from skg_bench.analysis.policy_value.estimates import LOG, LOOP, SNAPSHOT, STEP, PolicyEstimates, PolicyValue
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, PolicyEstimator, chosen_estimators
 from skg_bench.analysis.policy_value.loop_values import loop_values
 from skg_bench.analysis.policy_value.step_values import step_values
-from skg_bench.app.logged_choices import one_arm, run_decisions
+from skg_bench.app.logged_choices import one_arm, run_decisions, target_chances
 from skg_bench.app.replayed_arms import UTILITY, replay_arms
 from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.grid import F64
 from skg_bench.engine.execute import Progress
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.decision_table import (
@@ -44,8 +45,6 @@ DECISION_FIELDS = {
     "predicted": "list of a model's rewards of the candidates",
 }
 """Columns that a log may have, and what each says."""
-STEP, LOOP, SNAPSHOT = "step", "loop", "snapshot"
-"""Estimands; the last is followed by a turn."""
 NEEDED_FIELDS = ("propensity", "reward")
 FieldColumns = Mapping[str, str]  # by field
 
@@ -62,6 +61,7 @@ def estimate(
     by_row: bool = False,
     estimand: str | None = None,
     reward_model: ModelKind = "logistic",
+    judged: str | Path | None = None,
     progress: Progress | None = None,
 ) -> PolicyEstimates:
     """Values of policies and arms that were not run, with intervals for other users.
@@ -73,7 +73,8 @@ def estimate(
     number, or a column, which may hold lists over candidates. `targets`: for a run, by name, overrides of its arm.
     `columns`: by field of DECISION_FIELDS; default: the field's own name. `against`: the policy to compare with, or the
     log. `by_row`: also gives intervals as if rows were independent. `reward_model`: kind of the models that draw what
-    is not logged (`loop`, `snapshot@S`), whose reward is `utility` or `answer_correct`. `progress(done, total)` counts
+    is not logged (`loop`, `snapshot@S`), whose reward is `utility` or `answer_correct`. `judged`: a table of `skg-bench
+    data label RUN`, by which these know right answers. `progress(done, total)` counts
     replayed turns.
 
     >>> estimate("clicks.csv", {"random": "1/34"}, columns={"reward": "click"})
@@ -87,13 +88,21 @@ def estimate(
         _check_replayed(source, policies or {}, given, estimators, by_row=by_row)
         _check_targets(targets or {}, estimand, against)
         run, reward = source if isinstance(source, Run) else Run(source), given.get("reward", UTILITY)
+        logger = one_arm(run, arm)
         replayed = replay_arms(
-            run, one_arm(run, arm), targets or {}, reward, model=reward_model, since=since, progress=progress or _quiet
-        )
-        return loop_values(
+            run, logger, targets or {}, reward, judged=None if judged is None else Path(judged), model=reward_model,
+            since=since, progress=progress or _quiet,
+        )  # fmt: skip
+        made = loop_values(
             replayed.logged, replayed.targets, replayed.calibrations, estimand=estimand, reference=against,
             stream=replayed.stream,
         )  # fmt: skip
+        if estimand != LOOP:
+            return made
+        beside = _in_states_of_log(replayed.decisions, target_chances(run, logger, targets or {}), against)
+        return replace(made, values=(*made.values, *beside))
+    if judged is not None:
+        raise UsageError(f"--judged {judged} goes with --target in a run, replayed; of a table give its column reward")
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
     blocks = table.blocks(list(dict.fromkeys([*columns.values(), *(p for p in named.values() if isinstance(p, str))])))
@@ -117,6 +126,21 @@ def estimate(
         return step_values(sums, wanted, reference=against, users="user" in columns)
     except UsageError as error:
         raise UsageError(f"{table.path}: {error}") from error
+
+
+def _in_states_of_log(log: LoggedDecisions, chances: Mapping[str, F64], against: str) -> Iterator[PolicyValue]:
+    """Values of policies in the states of the log, of those that it carries; nothing if it does not carry `against`."""
+    if not chances or against not in (LOG, *chances) or np.isnan(log.reward).any():
+        return
+    wanted = {LOG: [ESTIMATORS["ips"]], **{name: [ESTIMATORS["snips"]] for name in chances}}
+    sums = DecisionSums(
+        [needed_terms(each) for each in wanted.values()], rows=False, reference=list(wanted).index(against)
+    )
+    sums.add(log, [PolicyChoices(log.propensity), *map(PolicyChoices, chances.values())])
+    total = sums.total()
+    if total.highest > total.lowest:
+        made = step_values(total, wanted, reference=against, users=True)
+        yield from (value for value in made.values if value.policy in chances and value.verdict != "withheld")
 
 
 def _quiet(_done: int, _total: int) -> None:

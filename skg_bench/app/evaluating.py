@@ -1,9 +1,13 @@
 """`skg_bench.evaluate`: from a class of a notebook, of a file or of a package to a verdict."""
 
+import ast
 import json
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skg_bench.analysis.report import verdict
@@ -11,7 +15,8 @@ from skg_bench.analysis.report.hit_cosines import cosine_sentences
 from skg_bench.analysis.report.outside_arms import outside_sentences
 from skg_bench.analysis.summary import read_summary
 from skg_bench.app import api
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, brief
+from skg_bench.core.foreign import text_of
 from skg_bench.core.text import printable, wrapped
 
 if TYPE_CHECKING:
@@ -45,13 +50,18 @@ class Evaluation:
         return api.compare(self.run, reference=_REFERENCE)
 
     def __repr__(self) -> str:
-        return printable("\n".join([*(wrapped(f"* {text}", 100) for text in self.sentences), f"page: {self.page}"]))
+        wrong = (
+            f"next: skg-bench compare {shlex.quote(str(self.run.path))} --flips 5  # turns that it gets wrong, and why"
+        )
+        lines = [*(wrapped(f"* {text}", 100) for text in self.sentences), f"page: {self.page}", wrong]
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{escape(printable(text))}</li>" for text in self.sentences)
         return f"<ul>{items}</ul><p>page: {escape(printable(self.page))}</p>"
 
 
+@brief
 def evaluate(
     assistant: "type | str",
     overrides: Sequence[str] = (),
@@ -76,7 +86,15 @@ def evaluate(
         mine.append(f"assistant.parameters={json.dumps(dict(parameters))}")
     more = {arm: _deepened(mine, texts) for arm, texts in (arms or {}).items()}
     table = {_REFERENCE: ["policy=never", "curator=none"], name: mine, **more}
-    words = [*_SIZE, f"arms={json.dumps(table)}", f"reference={_REFERENCE}", f"learner={name}", "contrasts=[]"]
+    question = f"question={json.dumps(f'Is {name} better for its users than the model alone?')}"
+    words = [
+        *_SIZE,
+        question,
+        f"arms={json.dumps(table)}",
+        f"reference={_REFERENCE}",
+        f"learner={name}",
+        "contrasts=[]",
+    ]
     alone = ["workers=1"] if chosen.startswith('assistant.target="__main__') else []
     run = api.run([*words, *alone, *overrides], progress)
     summary = read_summary(run)
@@ -109,4 +127,22 @@ def _chosen(assistant: "type | str") -> tuple[str, str]:
             f"{assistant.__qualname__} is defined inside of a function, so that its source text cannot be found again; "
             "define it in a cell of its own, or in a file: evaluate('my.py:ExactCache')"
         )
+    if (script := _guarded_script(assistant)) is not None:  # another command can play it again, too
+        return assistant.__name__, f"assistant.file={json.dumps(f'{script}:{assistant.__name__}')}"
     return assistant.__name__, f"assistant.target={json.dumps(f'{assistant.__module__}:{assistant.__qualname__}')}"
+
+
+def _guarded_script(assistant: type) -> Path | None:
+    """The script that defines the class at its top and runs; None: there is none, or it would run once more if it were
+    read again, as nothing in it asks for `__name__`.
+    """
+    file = vars(sys.modules["__main__"]).get("__file__")
+    if assistant.__module__ != "__main__" or file is None or not Path(file).is_file():
+        return None
+    script = Path(file).resolve()
+    body = ast.parse(text_of(script)).body
+    asks = any(isinstance(each, ast.If) and "__name__" in ast.unparse(each.test) for each in body)
+    defines = any(isinstance(each, ast.ClassDef) and each.name == assistant.__qualname__ for each in body)
+    if not (asks and defines):
+        return None
+    return script.relative_to(here) if script.is_relative_to(here := Path.cwd()) else script

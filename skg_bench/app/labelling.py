@@ -25,10 +25,12 @@ from skg_bench.analysis.labels.price_decision import PriceDecision, decision_wor
 from skg_bench.analysis.labels.rater_labels import (
     LABELS_FILE,
     RaterLabel,
+    check_texts,
     label_word,
     labels_text,
     merged,
     read_sheet,
+    replaced,
 )
 from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
 from skg_bench.analysis.labels.word_differences import labelled_words
@@ -48,6 +50,14 @@ _MANY = 20  # labels on which a judge that errs now and then hardly agrees with 
 _FOUND = ("arm", "wrong by people: the judge says so too", "not wrong by people: the judge says so too")
 _WEEKS = ("arm", "week", "hits", "wrong by the judge", "wrong by people, of what they judged")
 _HEADINGS = ("arm", "hits", "judged", "wrong", "the log's own", "beyond the log's own")
+_APART = (
+    "beyond the log's own: estimated by itself, as the two are equally wrong where they are the same words; so it need "
+    "not be the difference of the two columns"
+)
+_INTERVALS = (
+    "intervals: 95 %, for this log; near counts as not wrong; where a label is unknown or raters differ, the interval "
+    "covers both cases"
+)
 
 
 def draw_sheets(folder: Path, n: int, seed: int | None, out: Path | None, page: Path | None) -> None:
@@ -117,7 +127,9 @@ def take_labels(
     labels = read_sheet(kept) if kept.is_file() else []
     fresh = {sheet: read_sheet(sheet) for sheet in sheets}
     _check_order(run, fresh, order)
-    by_rater = merged([*labels, *(label for sheet in fresh.values() for label in sheet)])
+    anew = [label for sheet in fresh.values() for label in sheet]
+    left, n_corrected = replaced(labels, anew)
+    by_rater = merged([*left, *anew])
     machine = judge_of(run, judge, overrides, seconds)
     if has_tasks(run):
         if arm is not None or price is not None:
@@ -136,12 +148,22 @@ def take_labels(
     shown = None if arm is None else _arm(run, arm)
     labelled = labelled_run(run, by_rater, judge=machine, seed=order)
     _check_sheets(run, fresh, labelled.hit_pairs)
+    screen = console()
     if fresh:
         replace_whole(kept, labels_text(by_rater, order).encode())
+    if n_corrected:
+        screen.print(f"{n_corrected:,} labels of the same raters are replaced", soft_wrap=True)
+    _show_labelled(folder, labelled, by_rater, arm=shown, price=price, judge=judge)
+
+
+def _show_labelled(
+    folder: Path, labelled: LabelledRun, by_rater: ByRater, *, arm: str | None, price: float | None, judge: str | None
+) -> None:
+    """Print what labels say of all hits of an arm (None: of all arms), and what comes next."""
     screen = console()
     for line in _heard(labelled, by_rater):
         screen.print(line, soft_wrap=True)
-    arms = [figures for figures in labelled.arms if shown in (None, figures.arm)]
+    arms = [figures for figures in labelled.arms if arm in (None, figures.arm)]
     if arms:
         headings = _HEADINGS if judge is None else (*_HEADINGS[:3], f"wrong, as judged by {judge}", *_HEADINGS[3:])
         table_blocks.show_table(screen, headings, [_cells(figures) for figures in arms])
@@ -151,8 +173,11 @@ def take_labels(
     for figures in arms:
         for line in _decided(figures, price, judge):
             screen.print(line, soft_wrap=True)
+        if price is not None and figures.decision.verdict(price) == "open" and figures.shares.judged:
+            screen.print(f"  more labels: {_more(folder, figures.arm, price)}", soft_wrap=True)
     screen.print(NO_CONVERSATIONS if labelled.again is None else labelled.again.words, soft_wrap=True)
-    screen.print("intervals: 95 %, of this log; near counts as not wrong, unknown and disputed labels count both ways")
+    for line in (_APART, _INTERVALS) if arms else (_INTERVALS,):
+        screen.print(line, soft_wrap=True)
     screen.print(f"next: {shlex.join(['skg-bench', 'report', str(folder)])}", soft_wrap=True)
 
 
@@ -173,6 +198,7 @@ def _check_order(run: Run, fresh: Mapping[Path, Sequence[RaterLabel]], order: in
 
 def _check_sheets(run: Run, fresh: Mapping[Path, Sequence[RaterLabel]], pairs: HitPairs) -> None:
     known = set(pairs.pairs.tolist())
+    check_texts([label for given in fresh.values() for label in given], pairs)
     for sheet, given in fresh.items():
         if not given:
             raise UsageError(f"{sheet} holds no label yet; fill its column label with wrong, near, right or unknown")
@@ -193,14 +219,16 @@ def _write(run: Run, pairs: HitPairs, order: int, turns: Sequence[int], *, out: 
     groups = sheet_rows(pairs, turns)
     if not groups:
         hits = any(len(each.turn) for each in pairs.arms)
-        reason = "every answer that could tell is judged" if hits else "no arm answered a turn from memory"
+        none = "all arms say the same words" if has_tasks(run) else "no arm answered a turn from memory"
+        reason = "every answer that could tell is judged" if hits else none
         raise UsageError(f"{run.path}: {reason}, so there is nothing to judge")
     if out is None and page is None:
         raise UsageError("neither --out nor --page says where to write the turns to be judged")
     for path in (path for path in (out, page) if path is not None):
         if path.exists():
             raise UsageError(f"{path} is there already, maybe with labels in it; name another file, or remove it")
-    screen, name = console(), out.name if out is not None else "label.csv"
+    screen = console()
+    name = out.name if out is not None else page.with_suffix(".csv").name if page is not None else "label.csv"
     n = sum(map(len, groups))
     if out is not None:
         write_private(out, sheet_text(groups))
@@ -214,9 +242,30 @@ def _write(run: Run, pairs: HitPairs, order: int, turns: Sequence[int], *, out: 
     screen.print(f"then: {command}", soft_wrap=True)
 
 
+def _more(folder: Path, arm: str, price: float) -> str:
+    """Command that draws the turns which decide most."""
+    n = next(n for n in range(1, 1000) if not Path(f"more-{n}.csv").exists())
+    words = [
+        "--next",
+        "20",
+        "--arm",
+        arm,
+        "--price",
+        f"{price:g}",
+        "--out",
+        f"more-{n}.csv",
+        "--page",
+        f"more-{n}.html",
+    ]
+    return shlex.join(["skg-bench", "data", "label", str(folder), *words])
+
+
 def _heard(labelled: LabelledRun, by_rater: ByRater) -> Iterator[str]:
     other = f"; {labelled.n_other:,} others do not occur in it" if labelled.n_other else ""
-    yield f"{labelled.n_labels:,} pairs of message and answer of this run are judged{other}"
+    yield (
+        f"{labelled.n_labels:,} answers of this run have a label{other}. A hit counts as judged if its answer and the "
+        "log's own have one, and no earlier turn of the sheet lacks one"
+    )
     for each in labelled.agreements:
         yield printable(each.words)
         for pair in each.differ[:_DIFFERENCES]:
@@ -278,5 +327,5 @@ def _by_week(figures: ArmLabels) -> Iterator[list[str]]:
 
 def _verdict(arm: str, decision: PriceDecision, price: float) -> str:
     verdict = decision.verdict(price)
-    words = {"pays": "pays", "does not pay": "does not pay", "open": "is open; label more turns with --next"}[verdict]
+    words = {"pays": "pays", "does not pay": "does not pay", "open": "is not decided yet"}[verdict]
     return f"at {decision.saving.words(price)} a wrong answer, {arm} {words}"

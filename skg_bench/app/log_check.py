@@ -16,13 +16,13 @@ import numpy as np
 from rich.console import Console
 
 from skg_bench.analysis.counts.wording import number as in_words
-from skg_bench.analysis.report.logged import ENGLISH
+from skg_bench.analysis.report.logged import ENGLISH, is_english
 from skg_bench.app import table_blocks
 from skg_bench.app.building import build
 from skg_bench.app.compose import compose
 from skg_bench.app.corpus_check import corpus_sentences
 from skg_bench.app.log_source import log_source, most_rows
-from skg_bench.app.progress import console, working
+from skg_bench.app.progress import console, plural, working
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import open_file
@@ -34,6 +34,7 @@ from skg_bench.simulator.logs.recorded_size import log_size
 
 _HEAD = 3 * 2**24  # bytes of a large file that are looked at: all of 1 GB takes 80 s and 4.5 GiB
 _FEW = 10  # turns of a user below which there is hardly time to learn
+_AGAIN = 1.2  # turns of a user, on average, below which it is no column of users
 _WIDEST = 40  # characters of an example
 
 
@@ -110,11 +111,14 @@ def _check(screen: Console, path: str, texts: Sequence[str], name: str) -> None:
     overrides, notes = source.overrides(texts)
     for note in notes:
         screen.print(note, soft_wrap=True, markup=False)
-    simulator: Recorded = build("simulator", compose(overrides).root["simulator"], COMMAND_LINE)
+    root = compose(overrides).root
+    simulator: Recorded = build("simulator", root["simulator"], COMMAND_LINE)
     with working(f"reading {path}", console(sys.stderr)):
         _ = simulator.record
     for line in _facts(simulator.record, simulator, whole=path == name):
         screen.print(line, soft_wrap=True, markup=False)
+    if is_english(root["embedder"]):
+        screen.print(ENGLISH, soft_wrap=True, markup=False)
     _command(screen, [override.replace(path, name) for override in overrides])
 
 
@@ -134,9 +138,14 @@ def _facts(record: Record, simulator: Recorded, *, whole: bool) -> Iterator[str]
     turns = np.sort(simulator.count(0, np.arange(record.users, dtype=np.int32), record.weeks))
     middle = int(turns[len(turns) // 2])
     yield (
-        f"{record.turns:,} turns of {record.users:,} users in {record.weeks:,} weeks from {record.first_day} on, "
-        f"{middle:,} of a user in the middle"
+        f"{record.turns:,} turns of {record.users:,} users in {plural(record.weeks, 'week')} from {record.first_day} "
+        f"on; the median user has {plural(middle, 'turn')}"
     )
+    if record.turns < _AGAIN * record.users and not record.pseudo_users:
+        yield (
+            f"  is that column really the user? {record.users:,} users have {record.turns:,} turns, so hardly anybody "
+            "asks again; say which column it is: simulator.columns.user=COLUMN"
+        )
     yield f"left out: {'; '.join(left_out(record.left_out)) or 'no row'}"
     knows = record.knows
     yield "a run shows: how often skills would have answered, with which skill, and what they would have learned"
@@ -154,7 +163,7 @@ def _facts(record: Record, simulator: Recorded, *, whole: bool) -> Iterator[str]
         yield f"  {' and '.join(money)} by the log's own figures"
     yield "it does not show: whether an answer was right, and so no utility and no verdict"
     lacks = {"answer": "answers: a hit cannot be held against what was answered",
-             "intent": "intents: what an answer had been given to is not known",
+             "intent": "intents: a stored answer may have been given to another question, and the log cannot say so",
              "satisfaction": "ratings: nothing is learned from any",
              "session": "conversations: whether somebody asked again is not known (columns.session)"}  # fmt: skip
     yield from (f"  no {words}" for field, words in lacks.items() if field not in knows)
@@ -162,4 +171,3 @@ def _facts(record: Record, simulator: Recorded, *, whole: bool) -> Iterator[str]
         yield "  persons: its users are pseudo-users, so that nothing is anybody's growth"
     if middle < _FEW and whole:
         yield f"  growth: with {middle:,} turns a user has hardly time to teach a skill"
-    yield f"{ENGLISH[0].lower()}{ENGLISH[1:-1]}"

@@ -7,7 +7,7 @@ agentropy keeps one, a data set of the `datasets` library, or a labelled corpus.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,14 @@ from skg_bench.skillbook.agentropy import SIGNALS
 _PLAIN = re.compile(r"[\w./-]+")
 _NAMES = {"\t": "tab"}
 _NUMBERS = ("propensity", "cost_usd", "latency_ms")
+_COLUMNS = "simulator.columns."
 _SAMPLE = 1000  # rows of a data set
 _DIALOGUES = "dialogues_*.json"
 _SGD_COLUMNS = {"dialogue_id", "turns"}  # of a data set of dialogues
 
 
 Given = Mapping[str, Any]  # values of overrides by path
+NamedColumns = Mapping[str, str | None]  # column by field, as overrides name them; None: the log has none
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,12 @@ class LogSource:
     simulator: str
     written: str  # how it is written, in words
     table: LogTable | None = None  # None: of another form
+    named: NamedColumns = field(default_factory=dict)
 
     @property
     def guesses(self) -> Mapping[str, recorded_guess.ColumnGuess]:
-        """Guessed columns of a table, by field."""
-        return {} if self.table is None else recorded_guess.mapping(self.table.sample)
+        """Columns of a table, named or guessed, by field."""
+        return {} if self.table is None else recorded_guess.mapping(self.table.sample, self.named)
 
     def overrides(self, texts: Sequence[str]) -> tuple[list[str], list[str]]:
         """Overrides that read it, with those that were given at the end, and sentences on what they take for granted.
@@ -79,9 +82,9 @@ class LogSource:
         if self.table is None:
             return [*start, *texts], []
         given, columns = _given(texts), {field: guess.column for field, guess in self.guesses.items()}
-        for field in REQUIRED:
-            if field not in columns and not {"simulator.columns", f"simulator.columns.{field}"} & set(given):
-                raise UsageError(_absent(self.path, field, self.table.sample))
+        for required in REQUIRED:
+            if required not in columns and required not in self.named:
+                raise UsageError(_absent(self.path, required, self.table.sample))
         settings, notes = _settings(self.table, columns, given, self.path)
         written = [f"simulator.{key}={value}" for key, value in settings.items()]
         return [*start, f"simulator.columns={_mapping(columns)}", *written, *texts], notes
@@ -114,7 +117,7 @@ def log_source(path: str, texts: Sequence[str]) -> LogSource:
         raise UsageError(f"{path}: its name must end in {', '.join(LOG_SUFFIXES)}; a log is {_READ}")
     log_size(where).check(_most(given))
     table = _table(where, given)
-    return LogSource(path, "recorded", table.written, table)
+    return LogSource(path, "recorded", table.written, table, _named(given))
 
 
 def _given(texts: Sequence[str]) -> Given:
@@ -150,7 +153,24 @@ def _of_dataset(path: str, given: Given) -> LogSource:
     written = f"data set {split.title} with the columns {', '.join(sample)}"
     if set(sample) >= _SGD_COLUMNS:
         return LogSource(path, "sgd", f"{written}: {_FORMS['sgd']}")
-    return LogSource(path, "recorded", written, LogTable(written, {}, sample))
+    return LogSource(path, "recorded", written, LogTable(written, {}, sample), _named(given))
+
+
+def _named(given: Given) -> NamedColumns:
+    """Columns that overrides name.
+
+    Raises UsageError for one that is to be two of user, time and message.
+    """
+    columns = given.get("simulator.columns")
+    named = dict(columns) if isinstance(columns, Mapping) else {}
+    named |= {path.removeprefix(_COLUMNS): value for path, value in given.items() if path.startswith(_COLUMNS)}
+    for column in named.values():
+        fields = [field for field in REQUIRED if column is not None and named.get(field) == column]
+        if len(fields) > 1:
+            raise UsageError(
+                f"simulator.columns: {column!r} is named as {' and as '.join(fields)}; a column holds one of them"
+            )
+    return {field: None if column is None else str(column) for field, column in named.items()}
 
 
 def _absent(path: str, field: str, sample: recorded_guess.Sample) -> str:

@@ -98,6 +98,22 @@ def arm_choices(run: Run, arm: str) -> "LoggedChoices":
     return _logged_choices(run, arm, run.turns(arm, _READ))
 
 
+def target_chances(run: Run, arm: str, targets: Targets) -> Mapping[str, F64]:
+    """Probability of what the arm did at each turn, of those targets that `run_decisions` takes."""
+    table, chances = run.turns(arm, list(_READ)), {}
+    if any(table[name].null_count for name in _SIGNALS):
+        return {}
+    choices = _logged_choices(run, arm, table)
+    for name, texts in targets.items():
+        try:
+            share = choices.probability(_target_policy(run, arm, name, texts))
+        except UsageError:  # it changes more than the policy
+            continue
+        if share is not None:
+            chances[name] = share
+    return chances
+
+
 # ---------------------------------------------------------------------------------------------------------- targets
 
 

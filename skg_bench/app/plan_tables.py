@@ -8,7 +8,7 @@ from pathlib import Path
 from skg_bench.analysis.policy_value.contrast_plan import ContrastPlan, Design
 from skg_bench.analysis.statistics.planned_users import LEAST_EQUAL, LEAST_PILOT, LEAST_PLANNED
 from skg_bench.app.estimate_tables import named_target
-from skg_bench.app.progress import console, progress_bars
+from skg_bench.app.progress import console, plural, progress_bars
 from skg_bench.app.table_blocks import show_table
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.telling import telling_of
@@ -40,11 +40,14 @@ def show_plan(
             folder, arm, target=None if target is None else named_target(target), reference=reference, reward=reward,
             effect=effect, progress=progress,
         )  # fmt: skip
-    screen, noun = console(), telling_of(Run(folder).manifest).noun
+    run = Run(folder)
+    screen, noun, weeks = console(), telling_of(run.manifest).noun, run.config.get("weeks")
+    each = f", each for {plural(weeks, 'week')} as in the pilot" if weeks else ""
     size = f"as large as the pilot's, {plan.difference:+.4g}" if plan.effect is None else f"of {plan.effect:g}"
     screen.print(
         f"{plan.arm} less {plan.reference}, {plan.reward} a {noun}: {plan.difference:+.4g} in {folder}, {plan.users:,} "
-        f"users. Users needed to find a difference {size}, in 80 % of cases:",
+        f"users. Users needed{each}, to find a difference {size} in 80 % of cases, if these two arms alone are "
+        "compared:",
         soft_wrap=True,
     )
     headings = ["design", "users", "95 % interval", f"{noun}s", "answers differ", "lost", "US dollars"]
@@ -74,14 +77,14 @@ def _notes(plan: ContrastPlan, noun: str) -> Iterator[str]:
     if not all(each.trusted for each in planned):
         yield (
             f"* not trusted: the pilot is too small, and the interval may be too narrow. It needs {LEAST_PILOT} users, "
-            f"and has {plan.users:,}. Their differences must be spread as evenly as among {LEAST_EQUAL:g} equal users, "
-            f"and are as among {min(each.equal for each in planned):.1f}"
+            f"and has {plan.users:,}. Their difference must come from {LEAST_EQUAL:g} users at least, if equally, "
+            f"and comes from {min(each.equal for each in planned):.1f}"
         )
     if plan.effect is None:
         yield "* the pilot's own difference is an estimate: give --effect, the smallest that matters, for a surer plan"
     if any(isinf(each.high) for each in planned):
         size = f"a billion users may not find {plan.effect:g}" if plan.effect else "the difference may be 0"
-        yield f"* {_NO_END}: for all that the pilot tells, {size}; give a larger --effect, or take a larger pilot"
+        yield f"* {_NO_END}: the pilot sets no upper end, as {size}; give a larger --effect, or take a larger pilot"
     if any(each.users < LEAST_PLANNED for each in planned):
         yield f"* take at least {LEAST_PLANNED} users: with fewer, a test of skewed differences finds more or less"
     yield f"* no log is planned: {plan.without}" if plan.without else _LOGS

@@ -59,7 +59,9 @@ def plan_contrast(
     run = source if isinstance(source, Run) else Run(source)
     held = _reference(run, reference)
     if (arm is None) == (target is None):
-        raise UsageError("name the arm of the run, or a target, and not both: --arm strict, --target 'strict=[...]'")
+        which = "give one of --arm and --target" if arm is not None else "which arm is to be planned for? Give --arm"
+        others = ", ".join(name for name in run.arms if name != held)
+        raise UsageError(f"{which}; arms of the run: {others}; an arm that was not run: --target 'strict=[...]'")
     if reward not in _METRIC:
         raise UsageError(f"--reward {reward}: {nearest(reward, list(_METRIC))}")
     if effect is not None and not 0 < effect < np.inf:

@@ -31,6 +31,7 @@ from skg_bench.runfolder.wholeness import faults
 
 RunState = Literal["new", "unfinished", "finished"]
 _SAMPLED = 64  # simulated users from whom the number of turns is estimated
+_LISTED = 12  # differences from another run that an error lists
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def state_of(job: PreparedRun) -> RunState:
     if before.get("identity") != job.identity:
         raise UsageError(
             f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
-            + "\n  ".join(identity_differences(before, manifest_fields(job)) or ["identity"])
+            + "\n  ".join(_shown(identity_differences(before, manifest_fields(job))) or ["identity"])
         )
     fault = next(faults(known), None)
     finished = not before.get("incomplete") and fault is None
@@ -191,3 +192,10 @@ def manifest_fields(job: PreparedRun) -> dict[str, Any]:
         **({} if log is None else {"log": asdict(log.record)}),
         **({} if published is None else {"corpus": published}),
     }
+
+
+def _shown(differences: Sequence[str]) -> list[str]:
+    """The first of them, those that a command says before what it is resolved to, and how many more there are."""
+    ordered = sorted(differences, key=lambda line: line.startswith("compositions."))
+    rest = len(ordered) - _LISTED
+    return [*ordered[:_LISTED], *([f"and {rest:,} more"] if rest > 0 else [])]

@@ -17,7 +17,7 @@ def probe_command(
     ] = 16,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """See what an assistant of your own does. It gets a hundred requests. Exit code 0: it was seen, 2: bad input."""
+    """See what an assistant of your own does. It gets some 130 requests. Exit code 0: it was seen, 2: bad input."""
     with plain_errors():
         from skg_bench.app.probing_outside import show_probe
 

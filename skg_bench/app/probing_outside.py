@@ -25,6 +25,7 @@ from skg_bench.core.texts import Embedding, Texts
 
 _READ = 3_000  # messages of the world among which pairs are looked for
 _APART = 0.35  # cosine that messages apart have at most, if there are enough of them
+_SEED = "does the seed matter"  # of a system that is told one
 _LEAST = 8  # messages apart, beside those whose answers are to be remembered
 
 
@@ -137,10 +138,7 @@ def _rows(seen: SystemProbe, alone: bool | None) -> list[tuple[str, str]]:
         ("earlier answers in its prompts", f"yes, up to {reminded} at once" if reminded else "none"),
         ("how many it remembers", _many(seen)),
         ("does time matter", _time(seen)),
-        (
-            "does the seed matter",
-            {None: "not seen: it is told none", True: "yes: another seed finds no answer", False: "no"}[seen.seed],
-        ),
+        *([(_SEED, "yes: another seed finds no answer" if seen.seed else "no")] if seen.seed is not None else []),
         ("the same twice", _twice(seen)),
         ("time of its own", f"{middle:.1f} ms a request; one in twenty takes {slow:.1f} ms or more"),
     ]
@@ -185,6 +183,8 @@ def _many(seen: SystemProbe) -> str:
         return "not seen: it gives none again" if any(each.reminded for each in seen.seen) else "none"
     if seen.remembered == seen.sent:
         return f"all of {seen.sent}; --memory tries more"
+    if seen.more:
+        return f"the last {seen.remembered} of {seen.sent} at least; asking for an answer again pushes out older ones"
     return f"the last {seen.remembered} of {seen.sent}"
 
 
@@ -193,7 +193,7 @@ def _time(seen: SystemProbe) -> str:
         case None:
             return "not seen: it gives none again" if seen.remembered is None else "not seen: it is not told the time"
         case (str(kept), None):
-            return f"no: it remembers for {kept} at least"
+            return f"not within {kept}: after that time it still remembers"
         case (None, str(lost)):
             return f"yes: after {lost} of the user's time it has forgotten"
         case (kept, lost):
@@ -218,6 +218,7 @@ def _figures(seen: SystemProbe, alone: bool | None) -> Mapping[str, Any]:
         "leaks_by_user_alone": alone,
         "reminded": max(each.reminded for each in seen.seen),
         "remembered": seen.remembered,
+        "remembers_more": seen.more,
         "remembered_of": seen.sent,
         "remembers_for": seen.forgets and seen.forgets[0],
         "forgotten_after": seen.forgets and seen.forgets[1],

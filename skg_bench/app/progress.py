@@ -25,6 +25,7 @@ from skg_bench.core.text import printable, wrapped
 
 Report = Callable[[int, int], None]
 _EVERY = 5.0  # seconds between plain lines
+_EARLY = 0.05  # share that is done before it is said how long the rest takes: the first turns are slow
 
 
 class _Rate(TextColumn):
@@ -96,8 +97,10 @@ def progress_lines(
         seconds, turns = now - first[0], done - first[1]
         line = f"{what} {done / max(total, 1):4.0%}  {done:,} of {total:,} {unit}"
         if turns > 0 and seconds > 0:
-            left = round((total - done) / (turns / seconds))
-            line += f", {turns / seconds:,.0f} {unit}/s, {left // 60}:{left % 60:02d} left"
+            line += f", {turns / seconds:,.0f} {unit}/s"
+            if done >= _EARLY * total:
+                left = round((total - done) / (turns / seconds))
+                line += f", {left // 60}:{left % 60:02d} left"
         write(line)
 
     return report

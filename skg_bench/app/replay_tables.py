@@ -4,15 +4,19 @@ from math import isnan
 from pathlib import Path
 
 from skg_bench.analysis.policy_value.estimates import (
+    STEP,
     STREAM_LEVEL,
     PolicyEstimates,
     PolicyValue,
     ReplayedPolicy,
     StreamCheck,
 )
-from skg_bench.app.progress import console
-from skg_bench.app.table_blocks import show_table
+from skg_bench.analysis.report.estimates_page import EstimateParts, EstimateTable
 
+STEP_WORDS = (
+    "step: other decisions in the states that the log reached; it is not the value of an arm that learns, which would "
+    "learn from its own decisions and come to other states"
+)
 _LOOP = "loop: the arm from the first turn on, learning, on the messages of the log"
 _SNAPSHOT = (
     "snapshot: an arm with skillbook and scorer of the log at that turn of the user; it learns nothing from then on"
@@ -27,20 +31,13 @@ _INTERVALS = (
 )
 
 
-def show_replays(log: Path, estimates: PolicyEstimates) -> None:
-    """Print values of replayed arms, the shares of their turns that are logged, and the calibration of the models."""
-    screen = console()
-    screen.print(f"{log}: {estimates.rows:,} turns, {estimates.users or 0:,} users", soft_wrap=True)
+def replay_parts(log: Path, estimates: PolicyEstimates) -> EstimateParts:
+    """Values of replayed arms, the shares of their turns that are logged, and the calibration of the models."""
     against = f"difference to {estimates.reference}"
     known = {each.policy: each for each in estimates.replays}
-    headings = ["policy", "estimand", "value", against, "these users", "verdict"]
-    show_table(screen, headings, [_cells(value, known.get(value.policy)) for value in estimates.values])
-    screen.print()
-    headings = ["target", "known", "modelled", "unsupported", "offers invented", "band of the difference", "bounds"]
-    show_table(screen, headings, [_knowledge(each) for each in estimates.replays])
-    screen.print()
-    headings = ["model", "rows", "predicted", "observed", "worst fifth"]
-    rows = [
+    values = ["policy", "estimand", "value", against, "these users", "verdict"]
+    shares = ["target", "known", "modelled", "unsupported", "offers invented", "band of the difference", "bounds"]
+    calibrated = [
         [
             each.name, f"{each.rows:,}", f"{100 * each.predicted:.2f} %",
             f"{100 * each.observed:.2f} % +- {100 * each.error:.2g}",
@@ -48,13 +45,23 @@ def show_replays(log: Path, estimates: PolicyEstimates) -> None:
         ]
         for each in estimates.calibrations
     ]  # fmt: skip
-    show_table(screen, headings, rows)
-    for each in estimates.replays:
-        if each.withheld:
-            screen.print(f"* {each.policy} is withheld: {each.withheld}", soft_wrap=True)
+    missing = f", {estimates.missing:,} answers not judged" if estimates.missing else ""
+    stepped = any(value.estimand == STEP for value in estimates.values)
     loop = estimates.values[0].estimand == "loop"
-    for line in (_LOOP if loop else _SNAPSHOT, _ASSUMED, _checked(estimates.stream), _INTERVALS):
-        screen.print(line, soft_wrap=True)
+    return [
+        f"{log}: {estimates.rows:,} turns, {estimates.users or 0:,} users{missing}",
+        EstimateTable(values, [_cells(value, known.get(value.policy)) for value in estimates.values]),
+        EstimateTable(shares, [_knowledge(each) for each in estimates.replays]),
+        EstimateTable(["model", "rows", "predicted", "observed", "worst fifth"], calibrated),
+        *(f"* {each.policy} is withheld: {each.withheld}" for each in estimates.replays if each.withheld),
+        *(
+            _LOOP if loop else _SNAPSHOT,
+            *([STEP_WORDS] if stepped else []),
+            _ASSUMED,
+            _checked(estimates.stream),
+            _INTERVALS,
+        ),
+    ]
 
 
 def _checked(stream: StreamCheck | None) -> str:
@@ -70,7 +77,11 @@ def _checked(stream: StreamCheck | None) -> str:
 def _cells(value: PolicyValue, known: ReplayedPolicy | None) -> list[str]:
     reference = value.verdict == "reference"
     gap = "-" if reference else with_ends(value.difference, value.difference_interval, "+")
-    these = "-" if reference or known is None else ends_in_words(known.these_users_difference, "+")
+    these = (
+        "-"
+        if reference or known is None or value.estimand == STEP
+        else ends_in_words(known.these_users_difference, "+")
+    )
     return [value.policy, value.estimand, with_ends(value.value, value.interval, ""), gap, these, value.verdict]
 
 

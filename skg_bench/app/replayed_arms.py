@@ -7,18 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import nan, sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.policy_value.decision_sums import LoggedDecisions
 from skg_bench.analysis.policy_value.estimates import LOG, ModelCalibration, StreamCheck
-from skg_bench.analysis.policy_value.loop_values import LoggedRewards, ReplayedSums, calibration
+from skg_bench.analysis.policy_value.loop_values import ROUNDED, LoggedRewards, ReplayedSums, calibration
 from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.building import build
 from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.composed_arms import arms
 from skg_bench.app.hydra_trees import hydra_trees
+from skg_bench.app.judged_turns import log_by_people
 from skg_bench.app.logged_choices import stored_chances
 from skg_bench.app.overrides import Override, check_keys, deepened, parse
 from skg_bench.app.stream_checks import log_stream
@@ -71,6 +75,7 @@ class ReplayedArms:
     targets: Mapping[str, ReplayedSums]
     calibrations: Sequence[ModelCalibration]
     stream: StreamCheck | None  # None: the log's policy decides by more than scores
+    decisions: LoggedDecisions  # of the log's arm
 
 
 def replay_arms(
@@ -79,6 +84,7 @@ def replay_arms(
     targets: Mapping[str, Sequence[str]],
     reward: str,
     *,
+    judged: Path | None = None,
     model: ModelKind = "logistic",
     since: int | None = None,
     progress: Progress,
@@ -86,18 +92,19 @@ def replay_arms(
     """Replay the arm on its own log, as a check; then each target, `IMPUTATIONS` times and twice with other ratings.
 
     `since`: turn of the user before which a target is the logged arm, and from which on it learns nothing; None: the
-    target replaces the arm from the first turn on. `reward`: UTILITY or RIGHT_ANSWER.
+    target replaces the arm from the first turn on. `reward`: UTILITY or RIGHT_ANSWER. `judged`: a table that says which
+    answers were right, in place of the log.
 
     Raises UsageError for an arm that cannot be replayed, for a target that changes a key beyond REPLAYABLE, and for a
     decision of the arm that differs from the log.
     """
-    _check_world(run)
+    check_replayable(run)
     if reward not in (UTILITY, RIGHT_ANSWER):
         raise UsageError(
             f"--reward {reward}: {nearest(reward, (UTILITY, RIGHT_ANSWER))}. A replay repeats answers of the log with "
             "what they are worth; all else that a turn says may come out otherwise after the same answer"
         )
-    plan, log, models = _plan(run, arm, targets, model=model, since=since)
+    plan, log, models = _plan(run, arm, targets, judged=judged, model=model, since=since)
     stream = log_stream(log, models.features, stored_chances(run, arm))
     prices = Utility.of(run.config) if reward == UTILITY else None
     first = since or 0
@@ -123,11 +130,14 @@ def replay_arms(
     sums = {
         name: ReplayedSums(_by_user(results[check + i * len(parts) :][: len(parts)])) for i, name in enumerate(targets)
     }
-    calibrations = [calibration(HOWS[h.how], h.predicted, h.observed, h.user) for h in models.held_out]
-    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations, stream)
+    calibrations = [calibration(HOWS[h.how], h.predicted, h.observed, h.user, h.weight) for h in models.held_out]
+    numbered = np.unique(log.user, return_inverse=True)[1].astype(np.int64)
+    decisions = LoggedDecisions(log.propensity, _turn_rewards(log, prices), user=numbered)
+    return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations, stream, decisions)
 
 
-def _check_world(run: Run) -> None:
+def check_replayable(run: Run) -> None:
+    """Raises UsageError for a run on whose messages no other arm can be replayed."""
     made_here(run, "estimates of other arms")
     same_events([run], "an estimate of another arm")
     if not run.domain.answers or run.domain.in_words or run.domain.recorded or run.domain.kinds or run.domain.outcome:
@@ -150,16 +160,22 @@ def _parts(users: I32, copies: int, run: Run) -> list[I32]:
 
 
 def _plan(
-    run: Run, arm: str, targets: Mapping[str, Sequence[str]], *, model: ModelKind, since: int | None
+    run: Run,
+    arm: str,
+    targets: Mapping[str, Sequence[str]],
+    *,
+    judged: Path | None,
+    model: ModelKind,
+    since: int | None,
 ) -> tuple[Plan, ArmLog, OutcomeModels]:
     origin, mine = FromFile(str(run.path), trusted=False), run.manifest["compositions"][arm]
     _check_logger(run, arm, mine)
     compositions = {arm: mine, **{name: _target(arm, mine, name, texts, since) for name, texts in targets.items()}}
-    log = arm_log(run, arm)
+    log = arm_log(run, arm) if judged is None else log_by_people(arm_log(run, arm), judged)
     embedder = build("embedder", run.config["embedder"], origin)
     if embedder.digest != run.manifest["data"]["embedder"]:
         raise UsageError(f"{run.path} was made from other data (embedder) than are here now; run it again")
-    models = outcome_models(model, log, embedder.embed(log.messages))
+    models, log = outcome_models(model, log, embedder.embed(log.messages))
     made = arms(compositions, origin)
     world = LoggedWorld(log, models, made[0].hit_latency_ms, run.domain, run.manifest["data"]["simulator"])
     config = run.config
@@ -246,6 +262,11 @@ class LogReplay:
     prices: Utility | None  # None: the reward is the column of the log
 
     @cached_property
+    def audit(self) -> F64:
+        """Variance of the log's right answers `[N]`, as not all were judged."""
+        return self.log.audit
+
+    @cached_property
     def logged(self) -> F64:
         """Rewards of the log `[N]`."""
         return _turn_rewards(self.log, self.prices)
@@ -283,6 +304,7 @@ class LogReplay:
             np.ones(len(row)), value, scale * (chance * unknown), scale * (chance * (basis == UNSUPPORTED)),
             scale * unknown, scale * (basis == UNSUPPORTED), luck, luck * (how == FALLBACK),
             scale * (unknown & (how == FALLBACK)), pair, pair**2 + luck,
+            scale**2 * (self.audit[self.log.start[task.users[row]] + turn] * ~unknown),
             basis == KNOWN, basis == MODELLED, basis == UNSUPPORTED, (reaction == INVENTED_OFFER) & (basis == KNOWN),
         )  # fmt: skip
         return np.stack([np.bincount(row, column, len(events.n)) for column in columns])
@@ -343,19 +365,35 @@ def _logged(log: ArmLog, users: I32, first: int, prices: Utility | None) -> Logg
     """Sums of the log's own rewards by user."""
     counted, value = log.turn >= first, _turn_rewards(log, prices)
     missing = int(np.isnan(log.right[counted]).sum())
-    n = len(log.start) - 1
+    n, scale = len(log.start) - 1, 1.0 if prices is None else 1.0 + prices.wrong
     known = np.where(np.isnan(value), 0.0, value)
     turns, sums = (
         np.bincount(log.user[counted], each[counted], n).astype(np.float64)[users]
         for each in (np.ones(len(value)), known)
     )
-    return LoggedRewards(turns, sums, missing)
+    return LoggedRewards(turns, sums, missing, scale**2 * float(log.audit[counted].sum()), _judging(log))
+
+
+def _judging(log: ArmLog) -> tuple[float, float]:
+    """Mean weight of judged turns, and its standard error, of the way to serve for which it is farthest from 1; NaN if
+    nobody knows the chance of some.
+    """
+    if np.isnan(log.judged).any():
+        return nan, 0.0
+    means, judged = [(1.0, 0.0)], ~np.isnan(log.right)
+    for how in HOWS:
+        at = np.flatnonzero(log.how == how)
+        weight = judged[at] / log.judged[at]
+        if len(at):
+            spread = float((weight * (1.0 / log.judged[at] - 1.0)).sum())
+            means.append((float(weight.mean()), sqrt(spread) / len(at)))
+    return max(means, key=lambda mean: abs(mean[0] - 1.0) / max(mean[1], ROUNDED))
 
 
 def _turn_rewards(log: ArmLog, prices: Utility | None) -> F64:
     """Rewards of the log's turns `[N]`; NaN: missing."""
     if prices is None:
-        return log.right
+        return log.estimated
     paid = prices.usd * log.cost_usd + prices.second / 1000.0 * log.latency_ms + prices.offer * (log.offer >= 0)
-    rewards: F64 = (1.0 + prices.wrong) * log.right - prices.wrong - paid - prices.usd * log.learning_usd
+    rewards: F64 = (1.0 + prices.wrong) * log.estimated - prices.wrong - paid - prices.usd * log.learning_usd
     return rewards

@@ -1,6 +1,6 @@
 """Tables for the terminal: a plan, the arms of a run, a comparison."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.wording import bare, interval, named, number
+from skg_bench.analysis.report.waterfall import reason_words
 from skg_bench.analysis.summary import Summary
 from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.app.table_blocks import show_table
@@ -101,32 +102,44 @@ def print_matched(screen: Console, matches: Sequence[Matched], reference: str) -
             span = "-" if pair is None else bare(interval(pair.low, pair.high, unit, signed=True))
             row.append("-" if pair is None else f"{number(pair.difference, unit, signed=True)} ({span})")
         rows.append([match.arm, row[4], *row[:4], *row[5:]])
-    screen.print(Text("at matched error rate", style="bold"))
+    matched = f"at matched error rate: each arm and {reference} with as many wrong hits; +/- is what is left"
+    screen.print(Text(matched, style="bold"))
     show_table(screen, MATCHED_HEADINGS, rows)
 
 
 def print_pays(screen: Console, compared: Comparison) -> None:
     """One row an arm: how many of its hits are right, and from how many on hits are worth more than the LLM."""
-    screen.print(Text("answers from memory", style="bold"))
+    screen.print(Text("answers from memory: they pay if the share of right ones lies above 'pays from'", style="bold"))
     show_table(screen, PAYS_HEADINGS, paying(compared))
 
 
-def flip_lines(compared: Comparison) -> Iterator[str]:
-    """Turns that arms and the reference answered differently, counted by reason, and those that are told."""
+def flip_lines(compared: Comparison, in_words: Collection[str] = ()) -> Iterator[str]:
+    """Turns that arms and the reference answered differently, counted by cause of the error, and those that are told;
+    then what the causes mean. `in_words`: arms whose assistants have no skillbook.
+    """
+    meanings = dict[str, str]()
+
+    def cause(reason: str, arm: str) -> str:
+        label, meaning = reason_words(reason, in_words=arm.rpartition(":")[2] in in_words)
+        meanings[label] = meaning
+        return label
+
+    def counted(counts: Mapping[str, int], arm: str) -> str:
+        causes = ", ".join(f"{cause(reason, arm)} {n:,}" for reason, n in counts.items())
+        return f"{sum(counts.values()):,}" + (f" ({causes})" if causes else "")
+
     if compared.flips:
         yield f"turns wrong where {compared.reference} is right (worse), or the reverse (better), by cause of the error"
     for flipped in compared.flips:
-        worse, better = (
-            f"{sum(counts.values()):,}"
-            + (f" ({', '.join(f'{why} {n:,}' for why, n in counts.items())})" if counts else "")
-            for counts in (flipped.worse, flipped.better)
-        )
+        worse, better = counted(flipped.worse, flipped.arm), counted(flipped.better, compared.reference)
         yield f"  {flipped.arm}: worse {worse}; better {better}"
         for flip in flipped.examples:
             seed_index, user = divmod(flip.user, STRIDE)
             seed = f"seed {compared.seeds[seed_index]}, " if len(compared.seeds) > 1 else ""
-            first, *others = lines(replace(flip, user=user), flipped.arm, compared.reference)
+            shown = replace(flip, user=user, reason=cause(flip.reason, flipped.arm))
+            first, *others = lines(shown, flipped.arm, compared.reference)
             yield from (f"    {line}" for line in (seed + first, *others))
+    yield from (f"  {label}: {meaning}" for label, meaning in meanings.items() if meaning)
 
 
 def plan(screen: Console, job: PreparedRun) -> None:

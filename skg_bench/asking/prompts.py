@@ -58,8 +58,11 @@ class PromptFile:
         self, data: Mapping[str, Any], draw: int, limit: int, *, recorded: bool = False, redacted: bool = False
     ) -> Prompt:
         """The prompt with these data, a value for each name in `self.data`. See Prompt for the others."""
-        user = _PLACEHOLDER.sub(lambda _: json_block({name: data[name] for name in self.data}), self.request)
-        return Prompt(self.role, self.system, user, self.schema, draw, limit, recorded, redacted)
+        return Prompt(self.role, self.system, self.filled(data), self.schema, draw, limit, recorded, redacted)
+
+    def filled(self, data: Mapping[str, Any]) -> str:
+        """The request with these data, a value for each name in `self.data`."""
+        return _PLACEHOLDER.sub(lambda _: json_block({name: data[name] for name in self.data}), self.request)
 
 
 def json_block(data: Mapping[str, Any]) -> str:
@@ -72,14 +75,18 @@ def _indented(value: Any, line: str) -> str:
     """JSON as `json.dumps` writes it with indent=1 and ensure_ascii=False, whose own encoder is slow with an indent.
     `line` begins a line on the level of the value.
     """
+    text, inner = encode_basestring, f"{line} "
     match value:
         case str():
-            return encode_basestring(value)
+            return text(value)
         case dict() if value:
-            pairs = [f"{encode_basestring(key)}: {_indented(each, f'{line} ')}" for key, each in value.items()]
-            return f"{{{line} {f',{line} '.join(pairs)}{line}}}"
+            pairs = [
+                f"{text(key)}: {text(each) if type(each) is str else _indented(each, inner)}"  # most values are texts
+                for key, each in value.items()
+            ]
+            return f"{{{inner}{f',{inner}'.join(pairs)}{line}}}"
         case list() | tuple() if value:
-            return f"[{line} {f',{line} '.join([_indented(each, f'{line} ') for each in value])}{line}]"
+            return f"[{inner}{f',{inner}'.join([_indented(each, inner) for each in value])}{line}]"
         case None:
             return "null"
         case list() | tuple():

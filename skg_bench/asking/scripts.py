@@ -220,11 +220,17 @@ def _read(prompt: Prompt) -> str:
         return "Noted."
     wanted = _wanted(lines, message)
     for line in lines:
-        if _CODE.search(line):
+        if "-" in line and _has_all(line, wanted) and _CODE.search(line):  # cheap tests first: a prompt has many lines
             for sentence in _SENTENCE.findall(line):
                 if _CODE.search(sentence) and any(words <= _content_words(sentence) for words in wanted):
                     return f"{sentence.strip().rstrip('.')}."
     return "I do not know."
+
+
+def _has_all(line: str, wanted: Sequence[frozenset[str]]) -> bool:
+    """Do all words of one of these sets stand in a line, be it as parts of other words?"""
+    lowered = line.lower()
+    return any(all(word in lowered for word in words) for words in wanted)
 
 
 def _wanted(lines: Sequence[str], message: str) -> Sequence[frozenset[str]]:

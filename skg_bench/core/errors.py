@@ -4,12 +4,18 @@
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 _LISTED = 24  # more options than this are not listed
 _FIRST = 12  # of these, where nothing is like what was given
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class UsageError(Exception):
@@ -32,6 +38,21 @@ class RowError(UsageError):
         made = type(component)
         name = component if isinstance(component, str) else f"{made.__module__}.{made.__qualname__}"
         return self if self.component else RowError(self.row, self.what, name)
+
+
+def brief(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, whose UsageErrors end a script with few lines: the message says what is wrong, and where in this
+    package it was seen says nothing. Of code of somebody else the message names file and line.
+    """
+
+    @wraps(function)
+    def called(*values: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*values, **named)
+        except UsageError as error:
+            raise error.with_traceback(None) from None
+
+    return called
 
 
 class naming:  # noqa: N801  read as a word: with naming(component)

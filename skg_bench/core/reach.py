@@ -18,7 +18,7 @@ ReachKind = Literal["network", "environment", "reads", "writes", "code"]
 class Reach:
     """The kinds of things that a parameter reaches with every value but the harmless ones.
 
-    `reads` is any path but the package's own data; texts that begin with `data` name those.
+    `reads` is any path but the package's own data; texts that begin with `data` name those, and so may each of a list.
     """
 
     kinds: tuple[ReachKind, ...]
@@ -29,6 +29,8 @@ class Reach:
         """The kinds that this value reaches."""
         if any(type(value) is type(same) and value == same for same in self.harmless):
             return ()
+        if self.data is not None and isinstance(value, list) and value:
+            return self.kinds if any(map(self.of, value)) else ()
         if self.data is not None and isinstance(value, str) and value.startswith(self.data):
             return () if _leads_down(value.removeprefix(self.data)) else self.kinds
         return self.kinds

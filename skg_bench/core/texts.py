@@ -121,7 +121,11 @@ class Texts:
 
     def read(self, text: I32, row: I64 | I32 | None = None) -> list[str]:
         """The words of texts `[n]`; a view checks that users of rows `[n]` have met them (engine/text_view.py)."""
-        return [self._word(i, self._messages) for i in text.tolist()]
+        messages, written, n, first = self._messages, self._written, len(self._messages), self.names.stop
+        return [
+            messages[i] if 0 <= i < n else written[i - first] if i >= first else self._word(i, messages)
+            for i in text.tolist()
+        ]
 
     def shown(self, text: I32) -> list[str]:
         """Texts `[n]` as logs have them."""

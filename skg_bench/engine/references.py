@@ -142,9 +142,9 @@ def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTr
     if (unasked := fresh & ~made).any():
         raise RowError(
             int(unasked.argmax()),
-            "it gave the answer to this very message without having asked the model for it; valid are words with the "
-            "reference of an answer that it was given, at this turn or earlier. Memory outside of its objects, such as "
-            "a class or a module that was played before, gives such words too",
+            "keep all memory in self: it gave the answer to this very message without having asked the model for it, "
+            "as a class or a module does that was played before. Valid are words with the reference of an answer that "
+            "it was given, at this turn or earlier",
         )
     handle, strange = _handles(keys, last, given), np.zeros(n, np.bool_)
     others = (*recalled, *_handles_of(quoted, keys, given)) if answers else ()

@@ -117,9 +117,9 @@ class _Speech:
             WordsAsk(PromptParts(message, skill, before), draw, texts.recorded, texts.redacts)
             for message, skill, before, draw in zip(messages, skills, earlier, draws, strict=True)
         ]
-        places = {ask: place for place, ask in enumerate(dict.fromkeys(asks))}
+        places: dict[WordsAsk, int] = {}
+        at = [places.setdefault(ask, len(places)) for ask in asks]
         words, spent = llm.say(list(places))
-        at = [places[ask] for ask in asks]
         return [words[place] for place in at], Completions(*(getattr(spent, f.name)[at] for f in fields(spent)))
 
     def _earlier(self, rows: I64) -> list[tuple[tuple[str, str], ...]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from skg_bench.core.types import Completions
 
 ANSWER_ROLE = "answer"
 ANSWER_DATA = ("message", "skill", "earlier")
+_SHORT = 500  # characters of a message that may come again; longer ones hold a memory
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,23 @@ class InWordsLLM:
         return [each.text.strip() if each.end == "ok" else "" for each in completions], metered(completions)
 
     def _prompt(self, file: PromptFile, ask: WordsAsk) -> Prompt:
-        data = _data(ask.about)
+        about = ask.about
+        alone = not about.skill and not about.earlier and len(about.message) <= _SHORT
+        request = _of_message(file, about.message) if alone else file.filled(_data(about))
         draw = int(fold(np.array(ask.draw, np.uint64), self.sample)) >> 1 if self.sample else ask.draw
-        return file.ask(data, draw, self.answer_tokens, recorded=ask.recorded, redacted=ask.redacted)
+        return Prompt(file.role, file.system, request, None, draw, self.answer_tokens, ask.recorded, ask.redacted)
 
     def _file(self) -> PromptFile:
         file = load_prompt(ANSWER_ROLE, self.prompts, ANSWER_DATA)
         if file.schema is not None:
             raise UsageError(f"llm.prompts={self.prompts}: {ANSWER_ROLE}.md has a schema; answers are any text: null")
         return file
+
+
+@lru_cache(maxsize=2**13)
+def _of_message(file: PromptFile, message: str) -> str:
+    """The request of a message without anything beside it: users ask the same question again and again."""
+    return file.filled(_data(PromptParts(message, "", ())))
 
 
 def _data(exchange: PromptParts) -> Mapping[str, Any]:

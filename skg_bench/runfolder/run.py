@@ -60,6 +60,11 @@ class Run:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        if not self.path.is_dir():
+            raise UsageError(
+                f"{self.path} is no run directory: there is no such folder, seen from {Path.cwd()}; `skg-bench runs "
+                "FOLDER` lists the runs of a folder"
+            )
         if not (self.path / MANIFEST).is_file():
             raise UsageError(
                 f"{self.path} is no run directory: it has no {MANIFEST}; name the folder of a run. If its manifest was "

@@ -112,6 +112,7 @@ def test_chances_are_those_of_the_draw(many: int, n: int) -> None:
         ("--n 4000 --out j.csv", "draw fewer"),
         ("--n 1 --first hit --out j.csv", "draw two"),
         ("--out j.csv --price 1", "--price"),
+        ("--out j.csv --price 0", "--price"),
         ("--read j.csv", "--read"),
     ],
 )
@@ -128,4 +129,4 @@ def test_a_log_with_rewards_or_lists_and_a_file_that_is_there_are_refused(log: P
     assert "holds lists" in refused("data", "label", "l.parquet", "--n", "3", "--out", "j.csv")
     Path("j.csv").write_text("rewards")
     assert "is there already" in refused("data", "label", "log.parquet", "--n", "3", "--out", "j.csv")
-    assert "--first hit is of a table" in refused("data", "label", "missing", "--first", "hit")
+    assert "missing is no run directory" in refused("data", "label", "missing", "--first", "hit")

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import skg_bench
+from skg_bench.analysis.report.waterfall import LOSS_WORDS
 from skg_bench.app.cli import app
 from skg_bench.app.packages import groups
 from skg_bench.core.errors import UsageError
@@ -280,6 +281,9 @@ def test_compare_takes_a_margin_another_correction_flips_and_a_figure(tiny_run: 
     assert "p (BH)" in out
     assert "equal within" in out
     assert out.count("  wrong  skg: skill ") == 2
+    for label in re.findall(r"\(([a-z: ]+)\)$", out, re.MULTILINE):  # causes of the two turns, with the page's names
+        assert label.capitalize() in {name.capitalize() for name, _ in LOSS_WORDS.values()}
+        assert f"\n  {label}: " in out
     assert file.read_text("utf-8").startswith("<svg ")
 
 

@@ -69,7 +69,7 @@ def twice(pid: int) -> None:
 
 
 @needs_proc
-@pytest.mark.parametrize("when", [starting, at_work])
+@pytest.mark.parametrize("when", [pytest.param(starting, marks=pytest.mark.soak), at_work])
 def test_ctrl_c_twice_ends_at_once_without_a_traceback(tmp_path: Path, when: Callable[[Running, Path], bool]) -> None:
     code, err = ended(tmp_path, when, twice)
     assert code in (130, -signal.SIGINT)  # Python gives handlers up while it ends; a shell shows 130 for both
@@ -77,8 +77,15 @@ def test_ctrl_c_twice_ends_at_once_without_a_traceback(tmp_path: Path, when: Cal
 
 
 @needs_proc
-@pytest.mark.parametrize("when", [starting, at_work])
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("when", "sent"),
+    [
+        (starting, signal.SIGINT),
+        (at_work, signal.SIGTERM),
+        pytest.param(starting, signal.SIGTERM, marks=pytest.mark.soak),
+        pytest.param(at_work, signal.SIGINT, marks=pytest.mark.soak),
+    ],
+)
 def test_one_signal_ends_with_130_and_how_to_go_on_and_leaves_no_half_file(
     tmp_path: Path, when: Callable[[Running, Path], bool], sent: signal.Signals
 ) -> None:

@@ -105,6 +105,15 @@ def test_an_arm_alone_has_a_page_and_nothing_to_judge(tmp_path: Path, monkeypatc
     assert "words are judged arm against arm" in refused("data", "label", "run", "--out", "s.csv")
 
 
+def test_where_all_arms_say_the_same_words_that_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    arms = "arms={a: [policy=never, curator=none], b: [assistant=recall, assistant.recalls=last, assistant.last=0]}"
+    played(tmp_path, "simulator.check=labels", arms, "reference=a", rows=tasks(2))
+    assert "run: all arms say the same words, so there is nothing to judge" in refused(
+        "data", "label", "run", "--out", "s"
+    )
+
+
 def test_a_judge_alone_gives_no_verdict_and_people_give_one(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "--judge", program(f"'right' if {TRUTH} else 'wrong'"))
     assert code == 0

@@ -6,10 +6,13 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import skg_bench
 from skg_bench.analysis.counts.wording import number
+from skg_bench.analysis.labels.label_shares import PairLabel
+from skg_bench.analysis.labels.labelled_run import kept_labels, labelled_run
 from skg_bench.analysis.report.judged_arms import judged_log
 from skg_bench.analysis.summary import read_summary
 from skg_bench.runfolder.run import Run
@@ -82,6 +85,19 @@ def test_a_second_rater_is_held_against_the_first(folder: Path) -> None:
     assert code == 0
     assert "ann and bob: the same label at " in out
     assert "(ann: wrong, bob: near)" in out
+
+
+def test_a_sheet_that_is_read_again_corrects_its_rater(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
+    first = call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv", {"wrong": "near"}))[1]
+    wrong = sum(row["label"] == "near" for row in rows_of("ann.csv"))
+    code, out, _ = call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"))
+    assert code == 0
+    assert out.startswith(f"{wrong} labels of the same raters are replaced\n")
+    assert "replaced" not in first
+    labels = rows_of(folder / "labels.csv")
+    assert (len(labels), {row["rater"] for row in labels}) == (len(rows_of("s.csv")), {"ann"})
+    assert sum(row["label"] == "wrong" for row in labels) == wrong > 0
 
 
 def test_a_machine_alone_decides_nothing_and_with_labels_its_errors_are_taken_out(folder: Path) -> None:
@@ -158,7 +174,9 @@ def test_the_docs_say_what_forty_labels_of_a_public_log_decide(
     words = (ROOT / "docs" / "logs.md").read_text()
     lines = out.splitlines()
     assert "\n".join(line.rstrip() for line in lines[1:5]) in words
-    assert lines[5] == "  at 2.00 calls of the model a wrong answer, everything is open; label more turns with --next"
+    assert lines[5] == "  at 2.00 calls of the model a wrong answer, everything is not decided yet"
+    more = "skg-bench data label run --next 20 --arm everything --price 2 --out more-1.csv --page more-1.html"
+    assert lines[6] == f"  more labels: {more}"
     summary = read_summary(skg_bench.Run("run")).arms["everything"]
     low, high = (number(summary[name].mean, "share") for name in ("wrong_lower", "wrong_upper"))
     assert f"Without labels between {low} and {high} were wrong." in words
@@ -201,3 +219,49 @@ def test_the_order_of_another_seed_is_kept_for_the_run_and_its_page(folder: Path
     assert page is not None
     assert page.rows[0].judged == f"{judged} of {hits}"
     assert int(judged) >= 20
+
+
+CHANGED = 12  # day from which another one is on call
+
+
+def write_calls(folder: Path) -> None:
+    """Four users ask on 24 days who is on call; from day 12 on another answer is right, and the log gives it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    days = [(day, user) for day in range(24) for user in range(4)]
+    lines = [f"{user},2026-03-{day + 1:02d} 0{user + 8}:00,Who is on call?,{on_call(day)}" for day, user in days]
+    (folder / "calls.csv").write_text("\n".join(["user,time,message,answer", *lines]) + "\n")
+    arms = "arms={all: [curator=everything, policy.threshold=0.5], never: [policy=never, curator=none]}"
+    log = ["simulator=recorded", f"simulator.path={folder / 'calls.csv'}", "simulator.columns.answer=answer"]
+    skg_bench.run([*log, arms, "reference=never", f"out={folder / 'calls'}"], progress=False)
+
+
+def on_call(day: int) -> str:
+    return "Meier" if day < CHANGED else "Schulz"
+
+
+def test_an_answer_that_was_right_and_later_is_not_keeps_both_labels(
+    once: Callable[..., Path], elsewhere: Path
+) -> None:
+    """A label counts for the turn that a person saw: not where the same answer was given at another time."""
+    shutil.copytree(once("calls", write_calls) / "calls", "run")
+    call("data", "label", "run", "--n", "30", "--out", "s.csv")
+    rows = rows_of("s.csv")
+    for row in rows:
+        row["label"] = "right" if row["answer"] == on_call(int(row["when"][8:10]) - 1) else "wrong"
+    assert {row["label"] for row in rows if row["answer"] == "Meier"} == {"right", "wrong"}
+    with Path("ann.csv").open("w", newline="") as file:
+        lines = csv.DictWriter(file, rows[0])
+        lines.writeheader()
+        lines.writerows(rows)
+    code, _, _ = call("data", "label", "run", "--read", "ann.csv")
+    assert code == 0
+    labelled = labelled_run(Run(Path("run")), kept_labels(Run(Path("run"))))
+    ((hits,), ((stored, logged),)) = labelled.hit_pairs.arms, labelled.labelled
+    judged = (stored != PairLabel.UNJUDGED) & (logged != PairLabel.UNJUDGED)
+    assert judged.sum() == labelled.arms[0].shares.judged == 30
+    assert set(logged[judged].tolist()) == {PairLabel.RIGHT}  # the log was right each day
+    assert labelled.arms[0].shares.logged_wrong.low < 1e-6
+    times = labelled.hit_pairs.table["logged_time"].to_pylist()
+    given = labelled.hit_pairs.stored["all"].to_pylist()
+    truth = [PairLabel.RIGHT if given[i] == on_call(times[i].day - 1) else PairLabel.WRONG for i in hits.turn]
+    assert stored[judged].tolist() == np.array(truth)[judged].tolist()

@@ -46,6 +46,46 @@ def test_columns_of_other_names_are_found_by_what_stands_in_them() -> None:
     assert found == {"user": "b", "time": "a", "message": "c"}
 
 
+def test_dates_that_come_again_are_no_users() -> None:
+    times = [f"07.09.2026 08:0{i % 5}:27" for i in range(6)]  # more of them are distinct than of users
+    cells = {"asker": list("ababab"), "stempel": times, "say": PROSE + PROSE[:2]}
+    assert columns(**cells) == {"user": "asker", "time": "stempel", "message": "say"}
+    assert columns(wer=list("ababab"), wann=times, nachricht=cells["say"])["user"] == "wer"
+
+
+def test_numbers_that_could_be_times_are_users_where_dates_stand_beside_them() -> None:
+    ids, days = ["1700000001", "1700000002"] * 4, ["2024-03-05", "2024-03-06"] * 4
+    hours = [f"2024-03-05 1{i}:00" for i in range(8)]
+    assert columns(a=ids, b=days, c=PROSE * 2) == {"user": "a", "time": "b", "message": "c"}
+    assert columns(born=days, b=hours, a=list("xyz") * 2 + ["x", "y"], c=PROSE * 2)["time"] == "b"
+    assert columns(born=days, b=hours, a=list("xyz") * 2 + ["x", "y"], c=PROSE * 2)["user"] == "a"
+
+
+def test_named_columns_stand_in_the_table_and_are_free_for_no_other_field(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"u{i % 2},2026-09-0{i + 1},2026-09-0{i % 2 + 1},{words}" for i, words in enumerate(PROSE)]
+    path.write_text("\n".join(["who,day,start,message", *rows]) + "\n")
+    out = call("data", "check", str(path), "simulator.columns.user=start", "simulator.columns.time=day")[1]
+    table = [line.split()[:2] for line in out.splitlines()[2:6]]
+    assert table == [["field", "column"], ["user", "start"], ["time", "day"], ["message", "message"]]
+    assert "not used: who\n" in out
+    assert "'simulator.columns={user: start, time: day, message: message}'" in out
+    error = refused("data", "check", str(path), "simulator.columns={user: day, time: day}")
+    assert "simulator.columns: 'day' is named as user and as time; a column holds one of them" in error
+    error = refused("run", str(path), "simulator.columns.user=day", "simulator.columns.message=day")
+    assert "'day' is named as user and as message" in error
+
+
+def test_a_column_in_which_hardly_anybody_comes_again_is_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"{i // 2 if i < 2 else i},2026-09-{i + 1:02d},{PROSE[i % 4]}" for i in range(12)]
+    path.write_text("\n".join(["user,time,message", *rows]) + "\n")
+    out = call("data", "check", str(path))[1]
+    assert "is that column really the user? 11 users have 12 turns" in out
+    assert "model of English (embedder=minilm)" in out
+    assert "model of English" not in call("data", "check", str(path), "embedder=hashing")[1]
+
+
 def test_the_id_of_a_session_is_no_id_of_a_turn_and_a_date_that_is_none_no_time() -> None:
     found = columns(session_id=list("aabb"), user=list("xyxy"), ts=["2024-03-05"] * 4, date=["Monday"] * 4, text=PROSE)
     assert "id" not in found

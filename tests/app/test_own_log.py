@@ -101,7 +101,7 @@ def test_the_page_says_so_too_where_that_model_compared_the_messages(own: tuple[
     code, _, err = call("report", str(run.path))
     assert (code, err) == (0, "")
     assert "a model of English (embedder=minilm)" in (run.path / "report.html").read_text("utf-8")
-    assert skg_bench.explain(run.path)[-1] == ENGLISH
+    assert skg_bench.explain(run.path)[0] == ENGLISH
 
 
 def page(run: Run) -> dict[str, Any]:

@@ -82,9 +82,9 @@ def test_without_an_effect_the_luck_of_the_pilot_is_in_the_interval(run: Run) ->
     code, shown, _ = call("plan", str(run.path), "--arm", "strict")
     text = " ".join(shown.split())
     assert code == 0
-    assert re.search(r"as large as the pilot's, [+-]0\.\d+, in 80 % of cases", text)
+    assert re.search(r"as large as the pilot's, [+-]0\.\d+ in 80 % of cases", text)
     assert "the pilot's own difference is an estimate" in text
-    assert "no end: for all that the pilot tells, the difference may be 0" in text
+    assert "no end: the pilot sets no upper end, as the difference may be 0" in text
 
 
 def test_results_that_were_made_elsewhere_are_a_pilot_too(elsewhere: Path) -> None:
@@ -111,8 +111,8 @@ def test_results_that_were_made_elsewhere_are_a_pilot_too(elsewhere: Path) -> No
         ("--arm strict --effect 0", "--effect 0"),
         ("--arm strict --effect=-1", "above 0"),
         ("--arm strict --reward clicks", "--reward clicks"),
-        ("", "name the arm of the run, or a target"),
-        (f"--arm strict --target {STRICT}", "and not both"),
+        ("", "which arm is to be planned for? Give --arm; arms of the run: "),
+        (f"--arm strict --target {STRICT}", "give one of --arm and --target"),
         ("--target strict", "write --target"),
         ("--target rule2=[serving=prompted]", "a target may change"),
         ("--target same=[policy.threshold=0.5]", "the same answers on every turn"),

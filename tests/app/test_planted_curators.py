@@ -95,7 +95,7 @@ def contrasts(folder: Path, curators: str, *world: str) -> tuple[Run, Found]:
 
 @pytest.fixture(scope="module")
 def both(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Found]:
-    world = f"simulator.strategies={site / 'better'}", "users=60"
+    world = f"simulator.strategies={site / 'better'}", "users=40"
     return contrasts(tmp_path_factory.mktemp("both"), "talkative,good", *world)
 
 

@@ -44,7 +44,14 @@ def test_an_exact_cache_gives_equal_words_again_and_keeps_users_apart() -> None:
 def test_a_limited_memory_is_counted() -> None:
     limited = ("Limited", "assistant.parameters={most: 11}")
     assert of_class(*limited)["remembered"] == 11
+    assert of_class(*limited)["remembers_more"] is False
     assert of_class(*limited, "--memory", "5")["remembered"] == 5
+
+
+def test_a_memory_that_asking_again_pushes_out_is_counted_as_at_least() -> None:
+    probed = of_class("Window", "assistant.parameters={most: 12}")
+    assert (probed["remembered"], probed["remembers_more"]) == (6, True)  # of 12: each that is found pushes one out
+    assert "the last 6 of 16 at least" in probed["words"]["how many it remembers"]
 
 
 def test_a_memory_that_forgets_after_an_hour_is_told_by_the_users_time() -> None:

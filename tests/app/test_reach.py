@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from skg_bench.app.trust import FromFile, admitted
+from skg_bench.embedder.precomputed import Precomputed
 from tests.app.test_cli import call, refused
 from tests.app.test_files_of_others import CASE
 from tests.llm.server import Server
@@ -119,3 +120,19 @@ def test_keys_of_an_arm_that_name_files_are_refused_too(tmp_path: Path, key: str
     path.write_text(json.dumps(read), "utf-8")
     error = refused("counterexample", "replay", str(path))
     assert f"sets arm 'low': {key}='{value}', which reads files of this machine" in error
+
+
+@pytest.mark.parametrize(
+    ("paths", "kinds"),
+    [
+        (["data:corpus/minilm", "data:more/minilm"], ()),
+        ([None, "data:more/minilm"], ()),
+        (["data:corpus/minilm", "/etc/vectors"], ("reads",)),
+        (["data:corpus/minilm", "data:../../vectors"], ("reads",)),
+        ([], ("reads",)),
+    ],
+)
+def test_a_list_of_vectors_of_the_package_reaches_nothing_and_another_path_in_it_does(
+    paths: list[str | None], kinds: tuple[str, ...]
+) -> None:
+    assert Precomputed.reaches["path"].of(paths) == kinds

@@ -1,5 +1,6 @@
 """`skg-bench estimate` of arms: replayed on the log of another arm, held against what they do when they are run."""
 
+import csv
 import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -165,6 +166,91 @@ def test_the_reward_may_be_a_column(run: Run) -> None:
     )
 
 
+# ------------------------------------------------------------------------------------- answers that people judge
+
+
+def judged(run: Run, path: Path, *, keep: float = 1.0, chance: float | None = None, n: int = 500) -> Path:
+    """Turns of `rule`, drawn to be judged, with what people say; `keep`: share of their labels that is handed in."""
+    sheet = path / "sheet.csv"
+    call("data", "label", str(run.path), "--arm", "rule", "--n", str(n), "--first", "hit", "--out", str(sheet))
+    right = run.turns("rule")["answer_correct"].to_pylist()
+    with sheet.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert not {"answer_correct", "intent"} & set(rows[0])
+    for row, truth_ in zip(rows, right, strict=True):
+        if row["judge"] == "1" and (row["hit"] == "1" or int(row["turn"]) % 100 < 100 * keep):
+            row["reward"] = "true" if truth_ else "false"
+        row["reward_propensity"] = row["reward_propensity"] if chance is None else str(chance)
+    filled = path / "filled.csv"
+    with filled.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return filled
+
+
+def by_people(run: Run, sheet: Path) -> PolicyEstimates:
+    """STRICT, by turns that people judged."""
+    return skg_bench.estimate(run, targets={"target 0": STRICT}, arm="rule", reward_model="constant", judged=sheet)
+
+
+def test_answers_that_some_people_judged_say_what_the_log_says(run: Run, tmp_path: Path) -> None:
+    """The log's own right answers are not read: they are turned over."""
+    made, whole = by_people(run, judged(run, tmp_path)), asked(run, "rule", STRICT)
+    value, knows = made.values[1], made.replays[0]
+    assert made.missing == len(run.turns("rule")) - 500
+    assert knows.known == whole[1].known
+    assert not knows.withheld
+    low, high = knows.these_users
+    assert low < truth(run, "strict") < high
+    assert high - low > 2 * (whole[1].these_users[1] - whole[1].these_users[0])
+    low, high = knows.these_users_difference
+    assert low < truth(run, "strict") - truth(run, "rule") < high
+    assert value.interval[0] < truth(run, "strict") < value.interval[1]
+
+
+def test_a_log_of_which_all_is_judged_is_as_one_that_says_what_was_right(run: Run, tmp_path: Path) -> None:
+    sheet = judged(run, tmp_path, n=len(run.turns("rule")) - 1)
+    rows = sheet.read_text("utf-8").splitlines()
+    right = run.turns("rule")["answer_correct"].to_pylist()
+    heads = rows[0].split(",")
+    whole = ["user,turn,reward,reward_propensity"]
+    for row, truth_ in zip(csv.DictReader(rows), right, strict=True):
+        whole.append(f"{row['user']},{row['turn']},{int(truth_)},1")
+    sheet.write_text("\n".join(whole), "utf-8")
+    assert "reward_propensity" in heads
+    assert by_people(run, sheet).values[1] == asked(run, "rule", STRICT)[0]
+
+
+def test_chances_by_which_turns_were_not_drawn_are_caught(run: Run, tmp_path: Path) -> None:
+    for name, keep, chance in (("lost", 0.5, None), ("wrong", 1.0, 0.9)):
+        (tmp_path / name).mkdir()
+        (knows,) = by_people(run, judged(run, tmp_path / name, keep=keep, chance=chance)).replays
+        assert "reward_propensity is not the chance" in knows.withheld
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("user,turn,reward\n0,0,1", "it has no column 'reward_propensity'"),
+        ("user,turn,reward,reward_propensity\n0,0,1,0.5", "turns have no row, such as user 0, turn 1"),
+        ("user,turn,reward,reward_propensity\n0,0,1,0.5\n0,0,1,0.5", "stands in the table twice"),
+        ("user,turn,reward,reward_propensity\n99,0,1,0.5", "the log has users 0 to 11"),
+        ("user,turn,reward,reward_propensity\n0,9999,1,0.5", "user 0 has turns 0 to"),
+        ("user,turn,reward,reward_propensity\n0,0,0.7,0.5", "1 or 0 is needed"),
+        ("user,turn,reward,reward_propensity\n0,0,1,0", "a chance above 0, at most 1"),
+        ("user,turn,hit,reward,reward_propensity\n0,0,1,1,0.5", "the sheet is of another arm or run"),
+    ],
+)
+def test_a_table_that_does_not_judge_the_turns_of_the_log_is_refused(
+    text: str, says: str, run: Run, tmp_path: Path
+) -> None:
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(text, "utf-8")
+    target = ("--target", "x=[policy=never]")
+    assert says in refused("estimate", str(run.path), "--arm", "rule", *target, "--judged", str(sheet))
+
+
 # ----------------------------------------------------------------------------------------------- what is caught
 
 
@@ -226,6 +312,8 @@ def test_no_truth_but_the_reward_is_read(copied: Run, run: Run) -> None:
         (("--target", "x=[policy=never]", "--reward-model", "tree"), "--reward-model tree: valid: boosted"),
         (("--target", "x=[policy=never]", "--estimator", "ips"), "--estimator goes with --estimand step"),
         (("--target", "x=[policy=never]", "--against", "y"), "--against y: valid: log, x"),
+        (("--target", "x=[policy=never]", "--figure", "x.png"), "name a file that ends in .svg or .html"),
+        (("--target", "x=[policy=never]", "--estimand", "step", "--judged", "x.csv"), "--judged x.csv goes with"),
         (("--policy", "x=0.5", "--estimand", "loop"), "--policy goes with --estimand step"),
     ],
 )  # fmt: skip
@@ -234,10 +322,10 @@ def test_bad_words_end_with_what_is_valid(words: tuple[str, ...], says: str, run
 
 
 def test_what_is_printed_names_estimand_knowledge_and_assumptions(run: Run, tmp_path: Path) -> None:
-    figure = tmp_path / "values.svg"
+    page = tmp_path / "values.html"
     code, out, _ = call(
         "estimate", str(run.path), "--arm", "rule", "--target", "strict_=[policy.threshold=0.6]", "--target",
-        "lax_=[policy.threshold=0.4]", "--figure", str(figure), "--reward-model", "constant",
+        "lax_=[policy.threshold=0.4]", "--figure", str(page), "--reward-model", "constant",
     )  # fmt: skip
     assert code == 0
     assert "loop: the arm from the first turn on, learning" in out
@@ -246,7 +334,22 @@ def test_what_is_printed_names_estimand_knowledge_and_assumptions(run: Run, tmp_
     assert "not checked: whether messages depend on answers, as chance decided too few turns" in out
     assert "answers of the LLM" in out
     assert "unsupported" in out
-    assert "lax_ is withheld" in figure.read_text("utf-8")
+    text = page.read_text("utf-8")
+    assert text.count("<table") == 3  # values; known, modelled, unsupported; calibration
+    assert "<svg" in text
+    assert "assumed: messages do not depend on answers" in text
+    assert "* lax_ is withheld:" in text
+
+
+def test_a_policy_that_the_log_carries_is_also_valued_in_its_states(run: Run) -> None:
+    """The same figure as of the estimand `step`, beside the loop, and only for targets that change the policy alone."""
+    bolder, mine = ["policy.epsilon=0.2"], {"reward": "answer_correct"}
+    targets = {"bold": bolder, "router": ["router=bm25"]}
+    made = skg_bench.estimate(run, targets=targets, arm="free", columns=mine, reward_model="constant")
+    alone = skg_bench.estimate(run, targets={"bold": bolder}, arm="free", columns=mine, estimand="step")
+    (beside,) = (value for value in made.values if value.estimand == "step")
+    assert beside == next(value for value in alone.values if value.estimator == "snips" and value.policy == "bold")
+    assert [value.policy for value in made.values] == ["log", "bold", "router", "bold"]
 
 
 @pytest.mark.parametrize("users", [2, 4])

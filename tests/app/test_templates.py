@@ -60,7 +60,7 @@ def test_an_ablation_prints_what_one_change_does(tmp_path: Path, shell: dict[str
     out = said(command, tmp_path / "mine", shell)
     assert re.search(r"^\* (Not shown that )?mine .* base.*: [+-]\d\.\d+ utility a request", out, re.MULTILINE)
     assert re.search(r"^mine +utility +[+-]\d\.\d+", out, re.MULTILINE)
-    assert (tmp_path / "mine" / out.split("page: ")[1].strip()).is_file()
+    assert (tmp_path / "mine" / out.split("page: ")[1].splitlines()[0]).is_file()
 
 
 def test_an_assistant_gets_a_verdict_and_is_probed(tmp_path: Path, shell: dict[str, str]) -> None:
@@ -94,7 +94,6 @@ def test_the_gate_lets_the_same_pass_and_a_worse_one_fail(
     smaller(folder / "gate.sh", "users=40 weeks=8", "users=40 weeks=4 workers=1")
     for command in commands:
         said(command, folder, shell)
-    assert "the same bits, turn by turn" in said("sh gate.sh", folder, shell)
     smaller(folder / "assistant.py", "{earlier}\\n\\n{message}", "{earlier} {message}")
     said("sh gate.sh", folder, shell)
     smaller(folder / "assistant.py", "        words = model(", "        words = earlier or model(")

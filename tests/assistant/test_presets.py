@@ -115,9 +115,8 @@ def test_a_memory_without_a_threshold_prompts_at_all_turns_but_the_first(made: R
 UNCHECKED = {name: [*texts, ONCE] for name, texts in ARMS.items() if name != "exact"}
 
 
-@pytest.mark.parametrize(("cohort", "workers"), [(5, 1), (5, 2), (512, 2)])
-def test_cohorts_and_workers_change_no_row_of_a_stand_in(made: Run, tmp_path: Path, cohort: int, workers: int) -> None:
-    again = run(tmp_path / "again", f"cohort={cohort}", f"workers={workers}", **UNCHECKED)
+def test_cohorts_and_workers_change_no_row_of_a_stand_in(made: Run, tmp_path: Path) -> None:
+    again = run(tmp_path / "again", "cohort=5", "workers=2", **UNCHECKED)
     for arm in UNCHECKED:
         assert rows(again, arm) == rows(made, arm), arm
 

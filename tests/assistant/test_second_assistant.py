@@ -136,9 +136,8 @@ def test_an_assistant_is_chosen_at_the_root_and_overridden_by_an_arm(base: Run, 
 
 
 @pytest.mark.usefixtures("bare")
-@pytest.mark.parametrize(("cohort", "workers"), [(2, 1), (4, 2)])
-def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path, cohort: int, workers: int) -> None:
-    other = run(tmp_path / "other", table(*ARMS), f"cohort={cohort}", f"workers={workers}")
+def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path) -> None:
+    other = run(tmp_path / "other", table(*ARMS), "cohort=4", "workers=2")
     assert world.differences(base, other, EVERYONE) == []
 
 
@@ -184,8 +183,8 @@ def test_arms_are_compared_whatever_the_reference(base: Run, tmp_path: Path, ref
     assert "nan" not in out
     assert figure.is_file()
     if reference == "skg":
-        assert "an earlier answer, stored at turn" in out
-        assert "toy, diary, frozen, fork, short: no scores, or answers that nobody can judge" in out
+        told = ("an earlier answer, stored at turn", "  does not answer this: The earlier answer")
+        assert all(words in out for words in (*told, "toy, diary, frozen, fork, short: no scores, or answers that"))
     if reference == "toy":
         assert "toy has no scores, or answers that nobody can judge; to match error rates, name another" in out
 

@@ -16,7 +16,7 @@ from tests.simulator.logs.logs import turn, write_csv, write_lines
 from tests.simulator.logs.published import banking77
 from tests.simulator.logs.test_clinc150 import corpus as clinc150_files
 
-USERS, TURNS = 8, 30
+USERS, TURNS = 5, 30
 MONDAY = datetime(2024, 3, 4, 9)
 COLUMNS = "simulator.columns={intent: intent, answer: answer, satisfaction: satisfaction}"
 Overrides = Sequence[str]

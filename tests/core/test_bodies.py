@@ -19,8 +19,8 @@ from skg_bench.tracker.opik import Opik
 from tests.foreign.test_special import within
 from tests.llm.asks import endpoint, free
 
-GIGABYTE = gzip.compress(bytes(2**28), 1) * 4  # four members
-TWICE = gzip.compress(gzip.compress(bytes(2**28), 9), 9)
+GIGABYTE = gzip.compress(bytes(2**24), 1) * 64  # so many members
+TWICE = gzip.compress(gzip.compress(bytes(2**24), 9), 9)
 OPEN = b"Transfer-Encoding: chunked\r\n\r\n"
 Body = Callable[[], Iterator[bytes]]
 

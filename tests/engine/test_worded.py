@@ -26,7 +26,7 @@ from tests.laws import world
 from tests.runs import logs_alone, save
 
 pytestmark = pytest.mark.usefixtures("bare")
-SIZE = ["simulator=told", "users=6", "weeks=5", "workers=1", "simulator.rated=1", "simulator.changes=0.8", "salt=0",
+SIZE = ["simulator=told", "users=6", "weeks=3", "workers=1", "simulator.rated=1", "simulator.changes=0.8", "salt=0",
         "simulator.asks_per_week=15"]  # fmt: skip
 ARMS = (
     "arms={never: [policy=never, curator=none], everything: [assistant=recall], last: [assistant=recall, "

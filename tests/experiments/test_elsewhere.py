@@ -17,7 +17,7 @@ from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
-SIZE = ("experiment=elsewhere", "users=3", "workers=1", "weeks=2")
+SIZE = ("experiment=elsewhere", "users=3", "workers=1", "weeks=1")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_what_a_threshold_is_worth_follows_from_how_often_a_wrong_prompt_mislead
     worth = [each.utility.mean for each in without.values()]
     assert worth == sorted(worth, reverse=True)
     assert worth[1] < beyond(run, ["mem0_rule_80"])["mem0_rule_80"].utility.mean
-    assert str(report.parts[3]).startswith("**The difference is the threshold** (3 users, 2 weeks).")
+    assert str(report.parts[3]).startswith("**The difference is the threshold** (3 users, 1 weeks).")
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:

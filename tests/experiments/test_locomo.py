@@ -55,7 +55,9 @@ def test_conversations_are_read_with_their_evidence(made: Sequence[Conversation]
     assert first.told[-1] == "Bob (9 May, 2023): Well, 30."
     assert first.questions[1].evidence == ("Ann (8 May, 2023): My okapi 11 lives in Graz.",)
     assert first.questions[5].evidence == first.told[:2]  # two turns in one text, one of them written otherwise
-    assert (first.questions[6].category, first.questions[6].answer) == (5, "")
+    assert first.questions[5].answerable
+    assert (first.questions[6].category, first.questions[6].answer) == ("category 5", "")
+    assert not first.questions[6].answerable
 
 
 def test_conversations_of_unequal_length_reach_their_questions_at_the_same_turn(

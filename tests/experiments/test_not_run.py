@@ -118,7 +118,7 @@ def test_worlds_differ_by_number_and_seed_and_name_a_valid_arm_each() -> None:
 def test_the_llm_errs_more_on_long_messages_alone() -> None:
     root = compose(["profile=smoke", "arms={a: []}", "reference=a"]).root
     users = build("simulator", root["simulator"], COMMAND_LINE)
-    lost = LongMessages(users, 0.02)._lost
+    lost = LongMessages(users, 0.02).lost
     words = np.array([len(text.split()) for text in users.messages])
     assert (lost[words <= SHORT] == 0).all()
     assert lost[words == SHORT + 5] == pytest.approx(0.1)

@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from experiments.bench.speed import advice, asking, documents, embedding, footprint, replay, replaying
+from experiments.bench.speed import advice, asking, documents, embedding, footprint, replay, replaying, spoken
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.app.api import run
 from skg_bench.app.compose import compose
@@ -286,6 +286,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from replay.rows(20_000 if quick else replay.BATCHES)
     yield from asking.rows(250 if quick else asking.PROMPTS)
     yield from replaying.rows(2_000 if quick else replaying.ASKS)
+    yield from spoken.rows(quick)
     yield from advice.rows(500 if quick else 5000)
     yield from footprint.rows(quick)
 

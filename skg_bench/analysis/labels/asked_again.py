@@ -1,7 +1,7 @@
 """Asked again: what a sign of wrong answers in the log's own conversations is worth, by labels of people.
 
-The sign is about the log's answer: the user's next message asks the same. A pair of message and the log's answer has it
-where it has it at one turn at least. Its precision is the share of judged pairs with the sign whose answer is wrong.
+The sign is about the log's answer: the user's next message asks the same. Its precision is the share of judged answers
+with the sign that are wrong; an answer counts once, however many arms have a hit at its turn.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,8 @@
 """Hits of the arms of a replayed log, by turn: pairs of message and answer, strata, and the order of judging.
 
+A pair is that of one turn: its digest holds the user and the minute, as what is right for one user now need not be
+right for another one, or next week. Arms that give the same answer at the same turn share the pair.
+
 A turn has a permanent random number (Ohlsson 1995), the same under all arms and in all runs of a log. In each
 stratum of an arm the turns with the smallest numbers are judged first, so that those judged so far are a simple
 random sample of the stratum whatever other arms, runs or earlier draws were judged for.
@@ -12,7 +15,7 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.analysis.counts.columns import column
+from skg_bench.analysis.counts.columns import column, seconds
 from skg_bench.core.draws import Purpose, draw, fold, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, U64, Bool
@@ -22,8 +25,9 @@ STRATA = ("same text", "same intent", "other intent", "not known")
 """Facts that the log itself knows of a hit: its answer is the log's own text, another one given to the same intent,
 one given to another intent, or nothing is known of it."""
 SAME_TEXT = 0
-_COLUMNS = ("message", "event", "logged_answer", "stored_answer", "same_answer", "same_intent", "time", "logged_time",
-            "asked_again")  # fmt: skip
+_TURN = ("user", "event", "message", "logged_answer", "time", "logged_time", "logged_user", "asked_again")
+_COLUMNS = (*_TURN[1:], "stored_answer", "same_answer", "same_intent")
+_MINUTE = 60
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class ArmHits:
 
     arm: str
     turn: I64  # [H] row of the turn
-    pair: U64  # [H] digest of message and stored answer
-    logged: U64  # [H] digest of message and the log's own answer
+    pair: U64  # [H] digest of the turn's question and the stored answer
+    logged: U64  # [H] digest of the turn's question and the log's own answer
     stratum: I64  # [H] place in STRATA
 
     @property
@@ -46,7 +50,10 @@ class ArmHits:
 class HitPairs:
     """Turns of a log, N of them, with the hits of each arm."""
 
-    table: pa.Table  # [N] rows of the log: user, event, message, logged_answer, times
+    table: pa.Table  # [N] rows of the log: user, event, message, logged_answer, times, logged_user
+    question: (
+        U64  # [N] digest of what a label depends on beside the answer: message, user and minute; of a task: message
+    )
     order: F64  # [N] permanent random numbers
     arms: Sequence[ArmHits]
     stored: dict[str, pa.ChunkedArray]  # [N] text of the stored answer of each arm, null: no hit
@@ -105,20 +112,20 @@ def hit_pairs(run: RunTables, arms: Sequence[str], seed: int = 0) -> HitPairs:
             f"{run.path}: its words are hashes, which nobody can judge; run it again with simulator.redact=false"
         )
     rows = {arm: run.turns(arm, _COLUMNS) for arm in arms}
-    table = rows[arms[0]].select(["user", "event", "message", "logged_answer", "time", "logged_time", "asked_again"])
-    order = turn_numbers(table, seed)
+    table = rows[arms[0]].select(_TURN)
+    order, question = turn_numbers(table, seed), _questions(table)
     stored = {arm: turns["stored_answer"] for arm, turns in rows.items()}
-    hits = [_arm_hits(arm, turns, order) for arm, turns in rows.items()]
-    return HitPairs(table, order, hits, stored)
+    hits = [_arm_hits(arm, turns, order, question) for arm, turns in rows.items()]
+    return HitPairs(table, question, order, hits, stored)
 
 
-def pair_digest(message: str, answer: str) -> int:
-    """Digest of a pair of texts, 64 bits; line ends of all kinds are one."""
-    texts = np.array([_digest(message), _digest(answer)], np.uint64)
-    return int(fold(texts[:1], texts[1:])[0])
+def pair_digest(question: U64, answer: str) -> int:
+    """Digest, 64 bits, of a question `[1]` of `HitPairs` and an answer."""
+    return int(fold(question, np.array([text_digest(answer)], np.uint64))[0])
 
 
-def _digest(text: str) -> int:
+def text_digest(text: str) -> int:
+    """Digest of a text, 64 bits; line ends of all kinds are one."""
     same = text.replace("\r\n", "\n").replace("\r", "\n")
     return int.from_bytes(blake2b(same.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
@@ -128,7 +135,7 @@ def text_digests(texts: pa.ChunkedArray) -> U64:
     encoded = texts.combine_chunks().dictionary_encode()
     code, used = np.unique(encoded.indices.to_numpy(), return_inverse=True)  # some of the words are of other turns
     words = encoded.dictionary.take(pa.array(code)).to_pylist()
-    known: U64 = np.fromiter(map(_digest, words), np.uint64, len(words))
+    known: U64 = np.fromiter(map(text_digest, words), np.uint64, len(words))
     return known[used]
 
 
@@ -138,16 +145,20 @@ def turn_numbers(rows: pa.Table, seed: int) -> F64:
     return draw(key(seed, users), column(rows, "event").astype(np.int64), Purpose.JUDGED)
 
 
-def _arm_hits(arm: str, rows: pa.Table, order: F64) -> ArmHits:
+def _questions(table: pa.Table) -> U64:
+    minute = seconds(table, "logged_time") // _MINUTE
+    return fold(fold(text_digests(table["message"]), text_digests(table["logged_user"])), minute)
+
+
+def _arm_hits(arm: str, rows: pa.Table, order: F64, question: U64) -> ArmHits:
     hit: Bool = rows["stored_answer"].is_valid().to_numpy() & rows["logged_answer"].is_valid().to_numpy()
     turn = np.flatnonzero(hit)
     turn = turn[np.argsort(order[turn], kind="stable")]
     hits = rows.take(pa.array(turn))
     same, intent = (hits[name].cast(pa.int8()).fill_null(-1).to_numpy() for name in ("same_answer", "same_intent"))
-    message = text_digests(hits["message"])
     return ArmHits(
         arm, turn,
-        pair=fold(message, text_digests(hits["stored_answer"])),
-        logged=fold(message, text_digests(hits["logged_answer"])),
+        pair=fold(question[turn], text_digests(hits["stored_answer"])),
+        logged=fold(question[turn], text_digests(hits["logged_answer"])),
         stratum=np.where(same == 1, SAME_TEXT, np.array([2, 1, 3])[intent]),
     )  # fmt: skip

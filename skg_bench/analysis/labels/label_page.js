@@ -15,8 +15,8 @@
     const guarded = /^'*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n\r]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
   };
-  const sheet = () => ["pair,when,message,answer,label",
-    ...answers.map(({ turn, pair, text }) => [pair, turn.when, turn.message, text, labels[pair] || ""].map(cell).join(","))]
+  const sheet = () => ["pair,when,user,message,answer,label",
+    ...answers.map(({ turn, pair, text }) => [pair, turn.when, turn.user, turn.message, text, labels[pair] || ""].map(cell).join(","))]
     .join("\n") + "\n";
 
   const show = () => {
@@ -24,7 +24,7 @@
     const judged = answers.filter((answer) => labels[answer.pair]).length;
     element("progress").value = judged;
     element("progress-words").textContent = `${judged} of ${answers.length} judged`;
-    element("when").textContent = turn.when;
+    element("when").textContent = [turn.when, turn.user].filter(Boolean).join(", ");
     element("message").textContent = turn.message;
     element("which").textContent = of > 1 ? `Answer ${place + 1} of ${of} to this message` : "and was answered";
     element("answer").textContent = text;

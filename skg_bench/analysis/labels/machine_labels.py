@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from skg_bench.analysis.labels.hit_pairs import HitPairs
 from skg_bench.analysis.labels.label_shares import PairLabel
-from skg_bench.analysis.labels.rater_labels import merged, read_sheet
+from skg_bench.analysis.labels.rater_labels import check_texts, merged, read_sheet
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
 
@@ -23,12 +23,14 @@ def machine_labels(judge: str, pairs: HitPairs) -> dict[int, int]:
     """
     if judge == EXACT:
         return exact_labels(pairs)
-    labels = merged(read_sheet(Path(judge)))
+    given = read_sheet(Path(judge))
+    labels = merged(given)
     raters = {rater for by_rater in labels.values() for rater in by_rater}
     if len(raters) > 1:
         raise UsageError(f"--judge {judge}: it holds labels of {', '.join(sorted(raters))}; give a file of one of them")
     if not np.isin(np.array(sorted(labels), np.uint64), pairs.pairs).any():
         raise UsageError(f"--judge {judge}: none of its {len(labels):,} pairs of message and answer occurs in the run")
+    check_texts(given, pairs)
     return {pair: next(iter(by_rater.values())) for pair, by_rater in labels.items()}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skg_bench.analysis.labels.hit_pairs import pair_digest
+from skg_bench.analysis.labels.hit_pairs import HitPairs, text_digest
 from skg_bench.analysis.labels.label_shares import PairLabel
 from skg_bench.analysis.labels.sheets import unguarded
 from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
@@ -37,6 +37,7 @@ class RaterLabel:
     rater: str
     label: int
     place: str  # file and row
+    texts: tuple[str, str] | None = None  # message and answer, where the row has them
 
 
 def read_sheet(file: Path) -> list[RaterLabel]:
@@ -77,16 +78,22 @@ def _label(row: Mapping[str, str], texts: Mapping[str, str], place: str, file: P
         pair = -1
     if not 0 <= pair < 2**64:
         raise UsageError(f"{place}: pair {row['pair']!r} is no digest of 16 hexadecimal digits, as sheets have them")
-    if {"message", "answer"} <= set(texts) and _digest_in(texts) != pair:
-        raise UsageError(
-            f"{place}: its message or answer is not the one of pair {row['pair']}; sort whole "
-            "rows only, and leave the texts as they were written"
-        )
-    return RaterLabel(pair, row.get("rater") or file.stem, RATER_LABELS[word], place)
+    words = (texts["message"], texts["answer"]) if {"message", "answer"} <= set(texts) else None
+    return RaterLabel(pair, row.get("rater") or file.stem, RATER_LABELS[word], place, words)
 
 
-def _digest_in(texts: Mapping[str, str]) -> int:
-    return pair_digest(unguarded(texts["message"]), unguarded(texts["answer"]))
+def check_texts(labels: Sequence[RaterLabel], pairs: HitPairs) -> None:
+    """Raises UsageError for a row whose texts are not those of its pair."""
+    texts = pairs.all_texts() if any(label.texts for label in labels) else {}
+    for label in labels:
+        if label.texts is None or label.pair not in texts:
+            continue
+        for given, text in zip(label.texts, texts[label.pair], strict=True):
+            if text_digest(unguarded(given)) != text_digest(text):
+                raise UsageError(
+                    f"{label.place}: its message or answer is not the one of pair {label.pair:016x}; sort whole "
+                    "rows only, and leave the texts as they were written"
+                )
 
 
 def merged(labels: Sequence[RaterLabel]) -> dict[int, dict[str, int]]:
@@ -103,6 +110,13 @@ def merged(labels: Sequence[RaterLabel]) -> dict[int, dict[str, int]]:
                 f"{label_word(first.label)!r} in {first.place}; keep one of them"
             )
     return {pair: {rater: label.label for rater, label in by_name.items()} for pair, by_name in by_pair.items()}
+
+
+def replaced(kept: Sequence[RaterLabel], given: Sequence[RaterLabel]) -> tuple[list[RaterLabel], int]:
+    """Kept labels without those that the same raters give anew, and how many of these say something else now."""
+    anew = {(label.pair, label.rater): label.label for label in given}
+    left = [label for label in kept if (label.pair, label.rater) not in anew]
+    return left, sum(anew.get((label.pair, label.rater), label.label) != label.label for label in kept)
 
 
 def settled(by_pair: Mapping[int, Mapping[str, int]]) -> dict[int, int]:

@@ -17,7 +17,7 @@ from skg_bench.analysis.labels.hit_pairs import HitPairs, pair_digest
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.text import script_json
 
-SHEET_HEAD = ("pair", "when", "message", "answer", "label")
+SHEET_HEAD = ("pair", "when", "user", "message", "answer", "label")
 _PACKAGE = "skg_bench.analysis.labels"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first signs of a cell that a spreadsheet program would compute
 
@@ -27,17 +27,21 @@ class SheetRow(NamedTuple):
 
     pair: str  # 16 hexadecimal digits
     when: str
+    user: str  # as the log names them; empty for a task
     message: str
     answer: str
 
 
 def sheet_rows(hit_pairs: HitPairs, turns: Sequence[int], seed: int = 0) -> list[list[SheetRow]]:
-    """Answers to each turn, the turns in an order drawn by key; pairs that came before are left out."""
+    """Answers to each turn, the turns in an order drawn by key. Pairs that came before are left out: those of a task
+    that comes again, or of a user who asked the same twice in a minute.
+    """
     table = hit_pairs.table.take(np.array(turns, np.int64))
     keys = key(seed, table["user"].to_numpy().astype(np.int64))
     events = table["event"].to_numpy().astype(np.int64)
     texts = [stored.take(np.array(turns, np.int64)).to_pylist() for stored in hit_pairs.stored.values()]
-    messages, logged = (table[name].to_pylist() for name in ("message", "logged_answer"))
+    messages, logged, users = (table[name].to_pylist() for name in ("message", "logged_answer", "logged_user"))
+    question = hit_pairs.question[np.array(turns, np.int64)]
     times = [
         str(logged_time or time)[:16]
         for logged_time, time in zip(table["logged_time"].to_pylist(), table["time"].to_pylist(), strict=True)
@@ -48,8 +52,8 @@ def sheet_rows(hit_pairs: HitPairs, turns: Sequence[int], seed: int = 0) -> list
         distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
         rank = draw(np.full(len(distinct), keys[i]), int(events[i]), Purpose.JUDGED, 2, np.arange(len(distinct)))
         rows = [
-            SheetRow(f"{pair_digest(messages[i], distinct[j]):016x}", times[i], messages[i], distinct[j])
-            for j in np.argsort(rank)
+            SheetRow(f"{pair:016x}", times[i], users[i] or "", messages[i], answer)
+            for pair, answer in ((pair_digest(question[i : i + 1], distinct[j]), distinct[j]) for j in np.argsort(rank))
         ]
         fresh = [row for row in rows if row.pair not in before]
         before.update(row.pair for row in fresh)
@@ -63,7 +67,9 @@ def sheet_text(groups: Sequence[Sequence[SheetRow]]) -> str:
     writer = csv.writer(text, lineterminator="\r\n")  # so that both of its characters are quoted within a cell
     writer.writerow(SHEET_HEAD)
     writer.writerows(
-        (row.pair, row.when, guarded(row.message), guarded(row.answer), "") for rows in groups for row in rows
+        (row.pair, row.when, guarded(row.user), guarded(row.message), guarded(row.answer), "")
+        for rows in groups
+        for row in rows
     )
     return text.getvalue()
 
@@ -84,7 +90,12 @@ def label_page(groups: Sequence[Sequence[SheetRow]], name: str) -> str:
         loader=PackageLoader(_PACKAGE, "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     turns = [
-        {"when": rows[0].when, "message": rows[0].message, "answers": [[row.pair, row.answer] for row in rows]}
+        {
+            "when": rows[0].when,
+            "user": rows[0].user,
+            "message": rows[0].message,
+            "answers": [[row.pair, row.answer] for row in rows],
+        }
         for rows in groups
     ]
     return environment.get_template("label_page.html.j2").render(

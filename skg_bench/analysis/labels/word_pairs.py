@@ -37,13 +37,13 @@ def word_pairs(run: RunTables, arms: Sequence[str], reference: str, seed: int = 
     nothing = pa.nulls(len(theirs), pa.timestamp("ms"))
     table = pa.table(
         {"user": theirs["user"], "event": theirs["event"], "message": questions, "logged_answer": theirs["said"],
-         "time": theirs["time"], "logged_time": nothing}
+         "time": theirs["time"], "logged_time": nothing, "logged_user": pa.nulls(len(theirs), pa.string())}
     )  # fmt: skip
     order, stored = turn_numbers(table, seed), {arm: _tasks(run, arm)["said"] for arm in arms}
-    question = text_digests(pa.chunked_array([questions]))
+    question = text_digests(pa.chunked_array([questions]))  # a task has one right answer, whoever asks, and whenever
     logged = _pairs(question, theirs["said"])
     hits = [_arm_words(arm, _pairs(question, answers), logged, order) for arm, answers in stored.items()]
-    return HitPairs(table, order, hits, stored)
+    return HitPairs(table, question, order, hits, stored)
 
 
 def check_labels(run: RunTables, pairs: HitPairs, reference: str) -> dict[int, int]:

@@ -7,6 +7,8 @@ MOST_ODDS = 6.0
 """Largest ratio of the odds of being rated, of good outcomes and of bad ones, that bounds allow for."""
 LOG = "log"
 """Name of the policy that made the log."""
+STEP, LOOP, SNAPSHOT = "step", "loop", "snapshot"
+"""Estimands; the last is followed by a turn."""
 STREAM_LEVEL = 0.01
 """Share of logs of users who do not react that are taken for logs of users who do."""
 EstimateVerdict = Literal["higher", "lower", "inconclusive", "reference", "withheld", "biased"]

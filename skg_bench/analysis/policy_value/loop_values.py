@@ -10,7 +10,7 @@ sensitivity.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, inf, nan, sqrt
+from math import ceil, inf, isfinite, nan, sqrt
 
 import numpy as np
 
@@ -24,24 +24,27 @@ from skg_bench.analysis.policy_value.estimates import (
     ReplayedPolicy,
     StreamCheck,
 )
+from skg_bench.analysis.policy_value.step_values import MOST_ERRORS
 from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.grid import F64, I32
 
 REPLAY_SUMS = (
     "turns", "value", "chance", "unsupported_chance", "scale", "unsupported_scale", "variance", "llm_variance",
-    "llm_scale", "pair", "pair_square", "known", "modelled", "unsupported", "invented",
+    "llm_scale", "pair", "pair_square", "audit", "known", "modelled", "unsupported", "invented",
 )  # fmt: skip
 """Sums of a replay. `turns`; `value`: expected rewards. Over unknown answers: `chance`: expected rewards for being
 right, `scale`: these rewards if all are right, `variance` of these rewards; the same over unsupported answers, and over
-the LLM's; `pair`: the logged reward and the target's together, `pair_square`: the expected square of that. Then turns
-whose answers are known, modelled and unsupported, and turns with an invented offer.
+the LLM's; `pair`: the logged reward and the target's together, `pair_square`: the expected square of that. Over known
+answers: `audit`: the variance that rewards have as not all were judged. Then turns whose answers are known, modelled
+and unsupported, and turns with an invented offer.
 """
 _MILDER, _HARSHER = -2, -1  # places of the replays with other ratings, after the imputations
 MOST_UNKNOWN = 0.10  # share of turns
 MOST_INVENTED = 0.01  # share of turns
 MOST_SENSITIVITY = 0.01  # width of the band, in the unit of the reward
 MOST_Z = 3.5  # of the mean residual of a fifth of the held-out predictions
-_ROUNDED = 1e-9  # smaller a difference is that of sums in another order
+ROUNDED = 1e-9
+"""Smallest difference that is not one of sums in another order."""
 _PARTS = 5  # of the sorted predictions; each has its calibration checked
 _NONE = (nan, nan)
 LLM_ANSWERS = "answers of the LLM"
@@ -55,6 +58,8 @@ class LoggedRewards:
     turns: F64  # [G]
     value: F64  # [G]
     missing: int  # rewards
+    audit: float = 0.0  # variance of the sum, as not all were judged
+    judging: tuple[float, float] = (1.0, 0.0)  # mean weight of judged ones, and its standard error
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class _Mean:
     bounds: tuple[float, float]
     luck: tuple[float, float]  # variance of the mean for these users: of the LLM's answers, of others
     weights: tuple[float, float]  # of the models in the mean: of the LLM's answers, of others
+    audit: tuple[float, float]  # variance by rewards that nobody judged: of the mean; of what it leaves of the log's
 
     def minus(self, other: "_Mean") -> "_Mean":
         """The difference; unknown outcomes of the two are treated as independent."""
@@ -96,7 +102,7 @@ class _Mean:
             self.milder - other.milder, self.harsher - other.harsher, (down - above, up - below),
             (self.bounds[0] - other.bounds[1], self.bounds[1] - other.bounds[0]),
             (self.luck[0] + other.luck[0], self.luck[1] + other.luck[1]),
-            (max(first[0], second[0]), max(first[1], second[1])),
+            (max(first[0], second[0]), max(first[1], second[1])), (self.audit[1] + other.audit[1], 0.0),
         )  # fmt: skip
 
     @property
@@ -106,24 +112,37 @@ class _Mean:
         return self.value + min(moves), self.value + max(moves)
 
 
-def calibration(name: str, predicted: F64, observed: F64, user: I32) -> ModelCalibration:
-    """Calibration of held-out predictions `[n]`, with errors clustered by user."""
-    residual, order = observed - predicted, np.argsort(predicted, kind="stable")
+def calibration(name: str, predicted: F64, observed: F64, user: I32, weight: F64 | None = None) -> ModelCalibration:
+    """Calibration of held-out predictions `[n]`, with errors clustered by user, or of independent draws if larger.
+    `weight`: of rows, 1 in the mean; None: of all 1.
+    """
+    w = np.ones(len(predicted)) if weight is None else weight
+    order = np.argsort(predicted, kind="stable")
     size = ceil(len(order) / _PARTS)
     parts = [order[i : i + size] for i in range(0, len(order), size)]
-    z, part = max(((_z(residual[part], user[part]), part) for part in parts), key=lambda pair: abs(pair[0]))
-    square = float((np.bincount(user, residual) ** 2).sum())
-    chance = float((predicted * (1.0 - predicted)).sum())
+    residual = w * (observed - predicted)
+    errors = [_spread(predicted[part], residual[part], user[part], w[part])[1] for part in parts]
+    z = [float(residual[part].sum()) / error for part, error in zip(parts, errors, strict=True)]
+    worst = int(np.abs(z).argmax())
+    part, (clustering, error) = parts[worst], _spread(predicted, residual, user, w)
+    (mean, rate), (low, lowest) = (
+        (float(np.average(predicted[rows], weights=w[rows])), float(np.average(observed[rows], weights=w[rows])))
+        for rows in (order, part)
+    )
     return ModelCalibration(
-        name, len(predicted), float(predicted.mean()), float(observed.mean()), sqrt(square) / len(predicted),
-        max(square / chance, 1.0) if chance else 1.0, (z, float(predicted[part].mean()), float(observed[part].mean())),
-    )  # fmt: skip
+        name, len(predicted), mean, rate, error / float(w.sum()), clustering, (z[worst], low, lowest)
+    )
 
 
-def _z(residual: F64, user: I32) -> float:
-    sums = np.bincount(user, residual)
-    error = sqrt(float(sums @ sums))
-    return float(sums.sum()) / error if error else 0.0
+def _spread(predicted: F64, residual: F64, user: I32, weight: F64) -> tuple[float, float]:
+    """Clustering of residuals, at least 1, and the standard error of their sum.
+
+    Where hardly an answer is right, residuals are alike and say little of their spread: what draws of the predicted
+    chances would have is the least.
+    """
+    sums, chance = np.bincount(user, residual), float((weight**2 * predicted * (1.0 - predicted)).sum())
+    square = max(float(sums @ sums), chance)
+    return square / chance if chance else 1.0, sqrt(square) or 1.0
 
 
 def loop_values(
@@ -138,7 +157,7 @@ def loop_values(
     """Values of targets, and their differences to the reference, paired by user. `stream`: all are withheld where users
     react to answers.
     """
-    means = {LOG: _of_log(logged, targets), **{name: _of_target(sums) for name, sums in targets.items()}}
+    means = {LOG: _of_log(logged, targets), **{name: _of_target(sums, logged) for name, sums in targets.items()}}
     reactive = "" if stream is None else _reacting(stream)
     withheld = {LOG: ""} | {name: reactive or _reason(sums, logged, calibrations) for name, sums in targets.items()}
     values, replays = [], []
@@ -150,7 +169,7 @@ def loop_values(
         if not reason and name != reference:
             reason = _too_sensitive(gap)
         low, high = min(other_gap[0], these_gap[0]), max(other_gap[1], these_gap[1])  # a few answers may be luck
-        verdict: EstimateVerdict = "higher" if low > _ROUNDED else "lower" if high < -_ROUNDED else "inconclusive"
+        verdict: EstimateVerdict = "higher" if low > ROUNDED else "lower" if high < -ROUNDED else "inconclusive"
         difference = gap.value
         if name == reference:
             verdict, reason = "reference", withheld[name]
@@ -178,11 +197,12 @@ def _of_log(logged: LoggedRewards, targets: Mapping[str, ReplayedSums]) -> _Mean
     value = float(logged.value.sum() / logged.turns.sum())
     imputations = max(sums.columns.shape[2] + _MILDER for sums in targets.values())
     return _Mean(
-        value, logged.value, np.full(imputations, value), 0.0, 0.0, (0.0, 0.0), (value, value), (0.0, 0.0), (0.0, 0.0)
-    )
+        value, logged.value, np.full(imputations, value), 0.0, 0.0, (0.0, 0.0), (value, value), (0.0, 0.0), (0.0, 0.0),
+        (logged.audit / float(logged.turns.sum()) ** 2, 0.0),
+    )  # fmt: skip
 
 
-def _of_target(sums: ReplayedSums) -> _Mean:
+def _of_target(sums: ReplayedSums, logged: LoggedRewards) -> _Mean:
     n = float(sums.of("turns")[:, 0].sum())
     values = sums.of("value").sum(axis=0) / n
     chance, scale, unsupported, their_scale, luck, llm_luck, llm = (
@@ -198,6 +218,7 @@ def _of_target(sums: ReplayedSums) -> _Mean:
         )
     )
     m = slice(None, _MILDER)
+    audit = float(sums.of("audit")[:, m].sum(axis=0).mean()) / n**2
     down, up = -float(unsupported[m].mean()), float((their_scale - unsupported)[m].mean())
     low, high = float((values - chance).min()), float((values - chance + scale).max())
     return _Mean(
@@ -205,6 +226,7 @@ def _of_target(sums: ReplayedSums) -> _Mean:
         float(values[_HARSHER] - values[0]), (down, up), (low, high),
         (float(llm_luck[m].mean()) / n, float((luck - llm_luck)[m].mean()) / n),
         (float(llm[m].mean()), float((scale - llm)[m].mean())),
+        (audit, max(logged.audit / n**2 - audit, 0.0)),
     )  # fmt: skip
 
 
@@ -225,7 +247,7 @@ def _intervals(
     low, high = mean.band
     shared = between + model + ((high - low) / 4.0) ** 2
     other = _half(shared + sampling**2, between, imputations, carried)
-    these = _half(shared + luck, between, imputations, df)
+    these = _half(shared + luck + mean.audit[0], between, imputations, df)
     return (mean.value - other, mean.value + other), (mean.value - these, mean.value + these)
 
 
@@ -270,10 +292,16 @@ def _reacting(stream: StreamCheck) -> str:
 
 def _reason(sums: ReplayedSums, logged: LoggedRewards, calibrations: Sequence[ModelCalibration]) -> str:
     """Reason to withhold verdicts on a target, and what to log instead; empty: none."""
-    if logged.missing:
+    mean, error = logged.judging
+    if logged.missing and not isfinite(mean):
         return (
-            f"{logged.missing:,} rewards of the log are missing, and nothing says by what chance. Have all of them "
-            "judged"
+            f"{logged.missing:,} rewards of the log are missing, and nothing says by what chance. Draw turns to be "
+            "judged: skg-bench data label RUN --arm ARM --n 500 --first hit --out judged.csv, then --judged judged.csv"
+        )
+    if abs(mean - 1.0) > MOST_ERRORS * max(error, ROUNDED):
+        return (
+            f"the mean weight of judged turns is {mean:.3g} +- {error:.2g} and not 1: reward_propensity is not the "
+            "chance with which they were drawn. Draw them by skg-bench data label"
         )
     if (invented := sums.share("invented")) > MOST_INVENTED:
         return (

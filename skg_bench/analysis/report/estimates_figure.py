@@ -6,7 +6,7 @@ from html import escape
 from math import isnan, nan
 from textwrap import wrap
 
-from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue
+from skg_bench.analysis.policy_value.estimates import STEP, PolicyEstimates, PolicyValue
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.forest import LETTER
 from skg_bench.analysis.report.picture import STYLE
@@ -21,20 +21,23 @@ _REPLAYED = (
 )
 _OWN = """
 .ends { stroke: var(--ink); stroke-width: 2; } .these { stroke: var(--ink); stroke-width: 5; }
-.band { fill: var(--rule); } .dot { fill: var(--paper); stroke: var(--ink); stroke-width: 1.4; }
-.reference { stroke: var(--rule-2); stroke-width: 1.2; } .withheld .dot { stroke: var(--rule-2); }
-.replayed .given .dot { fill: var(--ink); } .name { fill: var(--ink); } .withheld text { fill: var(--soft); }
+.band { fill: var(--rule); opacity: 1; } .dot { fill: var(--paper); stroke: var(--ink); stroke-width: 1.4; }
+.reference { stroke: var(--rule-2); stroke-width: 1.2; } .replayed .dot { fill: var(--ink); }
+.withheld .dot, .withheld line { stroke: var(--rule-2); } .withheld.replayed .dot { fill: var(--ceiling-line); }
+.name { fill: var(--ink); } .withheld text { fill: var(--soft); }
 """
 
 
 def estimates_svg(estimates: PolicyEstimates) -> str:
     """The figure as text. What is withheld is grey, with the reason below; a line marks the log's own mean reward."""
     values = estimates.values
-    names = [f"{value.policy}, {value.estimator}" for value in values]
+    names = [
+        f"{each.policy}, {STEP if estimates.replays and each.estimand == STEP else each.estimator}" for each in values
+    ]
     left = _PAD + LETTER * max(map(len, names)) + 10
     width, bottom = left + _PANEL + _SIDE, _HEAD + _LINE * len(values)
     letters = int((width - 2 * _PAD) / LETTER * 1.15)
-    under = [*wrap(_REPLAYED if estimates.replays else _UNDER, letters), *_reasons(estimates, letters)]
+    under = [*wrap(_legend(estimates), letters), *_reasons(estimates, letters)]
     height = bottom + _FOOT + 16 * len(under) + _PAD
     size = f'width="{width:.0f}" height="{height}"'
     out = [
@@ -43,15 +46,19 @@ def estimates_svg(estimates: PolicyEstimates) -> str:
         f'<style>{STYLE}{_OWN}</style><rect class="paper" {size} rx="6"/>',
         f'<text class="title" x="{_PAD}" y="{_PAD + 12}">Values of policies, by a log</text>',
         f'<text x="{_PAD}" y="{_PAD + 28}">{escape(_size(estimates))}</text>',
-        f'<g class="{"replayed" if estimates.replays else "step"}">',
         *_panel(_marks(estimates), names, left),
-        "</g>",
         *(
             f'<text x="{_PAD}" y="{bottom + _FOOT + 16 * (i + 1)}">{escape(line)}</text>'
             for i, line in enumerate(under)
         ),
     ]
     return "".join([*out, "</svg>\n"])
+
+
+def _legend(estimates: PolicyEstimates) -> str:
+    """Meaning of the marks that are drawn."""
+    hollow = any(value.estimand == STEP for value in estimates.values)
+    return " ".join([*([_REPLAYED] if estimates.replays else []), *([_UNDER] if hollow else [])])
 
 
 def estimates_in_words(estimates: PolicyEstimates) -> str:
@@ -92,7 +99,7 @@ def _marks(estimates: PolicyEstimates) -> list[_Mark]:
     marks = []
     for value in estimates.values:
         these = band = (nan, nan)
-        if replay := replays.get(value.policy):
+        if value.estimand != STEP and (replay := replays.get(value.policy)):
             these, (low, high) = replay.these_users, replay.sensitivity
             from_zero = 0.0 if value.policy == estimates.reference else zero  # else it is of the difference
             band = (from_zero + low, from_zero + high)
@@ -124,7 +131,8 @@ def _panel(drawn: Sequence[_Mark], names: Sequence[str], left: float) -> list[st
         out.append(f'<line class="reference" x1="{at:.1f}" x2="{at:.1f}" y1="{_HEAD}" y2="{bottom}"/>')
     for i, (shown, name) in enumerate(zip(drawn, names, strict=True)):
         value, y = shown.value, _HEAD + _LINE * (i + 0.5)
-        out.append(f'<g class="{"withheld" if isnan(value.interval[0]) else "given"}">')
+        given = "withheld" if value.verdict == "withheld" or isnan(value.interval[0]) else "given"
+        out.append(f'<g class="{given}{"" if value.estimand == STEP else " replayed"}">')
         if not isnan(shown.band[0]):
             place = f'x="{x(shown.band[0]):.1f}" width="{x(shown.band[1]) - x(shown.band[0]):.1f}"'
             out.append(f'<rect class="band" {place} y="{y - 7:.1f}" height="14"/>')

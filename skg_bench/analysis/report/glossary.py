@@ -8,7 +8,8 @@ from skg_bench.analysis.summary.figures import NO_FIGURE
 WORDS = {
     "Request, turn": "Something a user brings; with the answer given, a turn.",
     "Skill, skillbook": "An entry learned from one user's requests; all skills of that user.",
-    "Hit, fallback": "A turn answered from memory, such as a skillbook; a turn answered by the LLM.",
+    "Hit, fallback": "A turn answered from memory: an earlier answer was given, or stood in the prompt of the LLM; a "
+    "turn that the LLM answered alone.",
     "Arm": "One complete choice of components. All arms meet the same users, requests and random draws.",
     "Reference": "The arm that the others are compared with, user by user.",
     "Frozen arm": "Learns as its live twin until a given turn, and nothing after it.",

@@ -58,6 +58,6 @@ def cosine_sentences(run: Run) -> list[Sentence]:
 
 def _sentence(arm: str, rows: Sequence[HitCosines]) -> Sentence:
     least = min(each.cosines.min() for each in rows)
-    middle = ", ".join(f"{np.median(each.cosines):.2f} of those that are {each.kind}" for each in rows)
-    words = f"Hits of {code(arm)} begin at a cosine of {least:.3f}, by the run's embedder; medians: {middle}."
-    return Sentence(words, "plain")
+    middle = ", ".join(f"{np.median(each.cosines):.2f} of {each.kind} ones" for each in rows)
+    far = f"The farthest message that {code(arm)} answered from memory has a cosine of {least:.3f} to an earlier one"
+    return Sentence(f"{far}, by the run's embedder. Medians of such cosines: {middle}.", "plain")

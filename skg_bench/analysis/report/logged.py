@@ -11,14 +11,17 @@ from skg_bench.core.record import left_out
 from skg_bench.runfolder.run import Run
 
 ENGLISH = (
-    "Messages are compared by a model of English (embedder=minilm); for other languages choose another: "
-    "embedder=sentence_transformer embedder.model=NAME."
+    "Messages are compared by a model of English (embedder=minilm). If yours are in another language, trust no share "
+    "of answers from memory, and choose another model, such as embedder=sentence_transformer "
+    "embedder.model=paraphrase-multilingual-MiniLM-L12-v2."
 )
 _MINILM = "skg_bench.embedder.minilm."
 
 
 def logged_headline(summary: Summary, arm: str) -> Sentence:
-    """The question that a log leaves open."""
+    """The question that a log leaves open; of the reference, what it does."""
+    if arm == summary.reference == summary.never:
+        return Sentence(f"{code(arm)} answers nothing from memory: all answers are those of the log.", "plain")
     users = "these pseudo-users" if (summary.log or {})["pseudo_users"] else "its users"
     return Sentence(
         f"Whether {code(arm)} serves {users} better than {code(str(summary.reference))} is not known in this log: it "
@@ -64,9 +67,13 @@ def logged_cautions(summary: Summary) -> list[Sentence]:
 
 def language_sentences(run: Run) -> list[Sentence]:
     """A sentence on a replayed log whose messages were compared by a model of one language."""
-    embedder = run.config.get("embedder") or {}
     of_log = run.manifest.get("log") and not run.manifest.get("imported")
-    return [Sentence(ENGLISH, "plain")] if of_log and str(embedder.get("_target_")).startswith(_MINILM) else []
+    return [Sentence(ENGLISH, "caution")] if of_log and is_english(run.config.get("embedder")) else []
+
+
+def is_english(embedder: Mapping[str, Any] | None) -> bool:
+    """Is the configured embedder a model of English alone?"""
+    return str((embedder or {}).get("_target_")).startswith(_MINILM)
 
 
 def _jobs(summary: Summary, arm: str, *, caution: bool) -> list[Sentence]:
@@ -104,18 +111,21 @@ def _answered(summary: Summary, arm: str) -> str:
         figure = arm_figures.get(metric)
         return None if figure is None or figure.mean is None else number(figure.mean, "share")
 
-    text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from memory"
+    if not arm_figures["hit_rate"].mean:
+        return f"{code(arm)} would have given no stored answer."
+    hits = share_of(arm_figures["hit_rate"])
+    text = f"{code(arm)} would have given a stored answer, right or wrong, to {hits} of requests"
     if other := share("other_intent"):
         text += (
             f", of these {other} with an answer that had been given to another intent: wrong, unless one "
             "answer fits both"
         )
-    elif arm_figures["hit_rate"].mean and share("same_answer") is None:
+    elif share("same_answer") is None:
         text += "; how many of these wrongly is not known, as the log names no intents and holds no answers"
     if same := share("same_answer"):
         reworded = share("other_answer")
-        text += f". {same} of them are the very text of the log"
-        text += f", {reworded} another text that had been given to the same intent" if reworded else ""
+        text += f". In {same} of these it is, word for word, the answer that the log gave"
+        text += f", in {reworded} another one that had been given to the same intent" if reworded else ""
     return f"{text}."
 
 

@@ -125,6 +125,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         word_headings=WORD_HEADINGS,
         word_intervals=WORD_INTERVALS,
         answers=content.answers,
+        trust=bool(arms_in_words(run)),  # to play them again runs code that the run names
         told_turn=next(iter(content.telling.turn), None),
         taken=_taken(content),
         hits=tables.metric_heading("hit_rate", content.metrics) if content.telling.metrics and not imported else "Hits",

@@ -98,6 +98,7 @@ class Page:
     word_intervals: str
     # words of the domain
     answers: bool  # are skills answers?
+    trust: bool  # does playing its skills again run code that the run names?
     told_turn: TurnPanel | None
     taken: str  # heading of the share of interactions that users took
     hits: str  # heading of hits

@@ -282,14 +282,14 @@ def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Callable[[int], in
     places.sort(key=lambda k: (-combined[k], k))
     best = places[:PLACES]
     best += [k for k in places[PLACES:] if skills[k] == turns["skill"][i]]
-    columns = ("similarity", "preference", "score", "combined")
-    similarity, preference, score, total = ([thousandth(value) for value in turns[name][i]] for name in columns)
-    return [
-        ListedSkill(
-            title(skills[k]), similarity[k], preference[k], score[k], total[k], int(skills[k] == turns["skill"][i])
-        )
-        for k in best
-    ]
+    columns = [turns[name][i] for name in ("similarity", "preference", "score", "combined")]
+
+    def listed(k: int) -> ListedSkill:
+        similarity, preference, score, total = (thousandth(column[k]) for column in columns)
+        chosen = int(skills[k] == turns["skill"][i])
+        return ListedSkill(title(skills[k]), similarity, preference, score, total, chosen)
+
+    return [listed(k) for k in best]
 
 
 def _glyph(turns: Mapping[str, list[Any]], i: int) -> str:

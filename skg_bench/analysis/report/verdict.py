@@ -33,12 +33,31 @@ def words(summary: Summary) -> list[Sentence]:
     if summary.log is not None:
         about = [logged.logged_headline(summary, summary.learner)]
         arms = [sentence for _, sentence in arm_sentences(summary)]
-        return [*about, *arms, *finding_sentences(summary, summary.learner), *cautions(summary)]
+        return [*arms, *about, *finding_sentences(summary, summary.learner), *cautions(summary)]
     focus = (summary.learner, *summary.changed)
-    arms = [sentence for arm, sentence in arm_sentences(summary) if arm in focus]
+    ahead = _never_ahead(summary)
+    arms = [
+        sentence for arm, sentence in arm_sentences(summary) if arm in focus and not (ahead and arm == summary.never)
+    ]
     warnings = [sentence for sentence in cautions(summary) if sentence.tone == "caution"]
     jobs = [sentence for sentence in learning_sentences(summary, summary.learner) if sentence.tone != "caution"]
-    return [*arms, *_worded(summary, [*_reasons(summary, summary.learner), *jobs]), *warnings]
+    return [*arms, *_worded(summary, [*ahead, *_reasons(summary, summary.learner), *jobs]), *warnings]
+
+
+def _never_ahead(summary: Summary) -> list[Sentence]:
+    """Sentence where the model alone is better than the reference: a better arm may then only answer less."""
+    never, reference = summary.never, summary.reference
+    gap = summary.differences.get(str(never), {}).get("utility")
+    if never in (None, reference) or reference is None or gap is None or gap.verdict != "better" or not summary.answers:
+        return []
+    return [
+        Sentence(
+            f"{code(str(never))}, which answers nothing from memory, is better than {code(reference)}: "
+            f"{_size(gap)}. An arm may be ahead of {code(reference)} only because it answers less from memory: see 'at "
+            "matched error rate' in `skg-bench compare`.",
+            "bad",
+        )
+    ]
 
 
 def arm_sentences(summary: Summary) -> list[tuple[str, Sentence]]:
@@ -169,7 +188,10 @@ def _answers(summary: Summary, arm: str) -> Sentence:
     if summary.telling.imported:
         wrong = f"Of the answers of {code(arm)} {share_of(arm_figures['err_per_request'])} were wrong"
         return Sentence(f"{wrong}{_beside(summary, arm)}.", "plain")
-    text = f"{code(arm)} answered {share_of(arm_figures['hit_rate'])} of requests from memory"
+    if arm_figures["hit_rate"].mean == 0:
+        text = f"{code(arm)} never answered from memory"
+    else:
+        text = f"{code(arm)} answered {share_of(arm_figures['hit_rate'])} of requests from memory"
     if arm_figures["err_per_hit"].mean is not None:
         text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
     if arm_figures["err_per_request"].mean is None:
@@ -195,8 +217,11 @@ def _kinds(summary: Summary, arm: str) -> Sentence | None:
     listed = [f"{number(parts[kind].mean, 'utility', signed=True)} on {word}" for kind, word in words if kind in parts]
     if summary.reference is None or len(listed) < 2:
         return None
-    where = f"Utility of {code(arm)} beyond {code(summary.reference)} by kind of request"
-    return Sentence(f"{where}: {', '.join(listed)}.", "plain")
+    gap = summary.differences.get(arm, {}).get("utility")
+    if gap is None or gap.mean is None:
+        return None
+    whole = f"The {number(gap.mean, 'utility', signed=True)} of {code(arm)} against {code(summary.reference)}"
+    return Sentence(f"{whole} by kind of request, as a sum: {', '.join(listed)}.", "plain")
 
 
 def _pays(summary: Summary, arm: str) -> Sentence | None:
@@ -209,9 +234,11 @@ def _pays(summary: Summary, arm: str) -> Sentence | None:
     low, high = (x if x is not None else 0.0 for x in (margin.low_new, margin.high_new))
     so = ": they pay" if low > 0 else ": they do not pay" if high < 0 else "; not shown that they pay or not"
     so = so if summary.saturation.testable else "; whether they pay is not testable here"
+    span = interval(margin.low_new, margin.high_new, "share", signed=True)
     return Sentence(
         f"Answers of {code(arm)} from memory pay off if at least {number(needed.mean, 'share')} are right "
-        f"({number(free, 'share')} if errors cost nothing extra). {share_of(right)} are{so}.",
+        f"({number(free, 'share')} if errors cost nothing extra). {number(right.mean, 'share')} are, which is "
+        f"{number(margin.mean, 'share', signed=True)} ({span}) beyond that{so}.",
         "plain",
     )
 
@@ -264,8 +291,8 @@ def _shrunken(gap: DifferenceFigure) -> str:
     if gap.shrunken is None:
         return ""
     shrunken = number(gap.shrunken, "utility", signed=True)
-    smaller = f"It is smaller than a run of this size detects ({_detectable(gap)})"
-    return f" {smaller}, so its size is exaggerated. Corrected: {shrunken}."
+    exaggerated = f"Its direction is safe, its size is exaggerated: a run of this size detects {_detectable(gap)}."
+    return f" {exaggerated} A better guess is {shrunken}."
 
 
 def _detectable(gap: DifferenceFigure) -> str:

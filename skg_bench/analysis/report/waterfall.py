@@ -6,6 +6,7 @@ from html import escape
 
 from markupsafe import Markup
 
+from skg_bench.analysis.comparison.flips import REASONS
 from skg_bench.analysis.report.addresses import lost
 from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.chart import WIDTH, tick, ticks
@@ -35,11 +36,13 @@ IN_WORDS = {
     "capture": ("Asked again", "An earlier answer holds, but the assistant asked its model."),
     "wrong_source": ("Wrong from the beginning", "The earlier answer was wrong when it was given first."),
     "staleness": ("Stale", "The earlier answer had expired."),
-    "threshold": ("Another request's", "The answer to another request was given, or stood alone in the prompt."),
+    "threshold": ("Does not answer this", "The earlier answer was to another request, or told of an act to do anew."),
     "routing": ("Leak", "The answer was never given to this user."),
     "none": ("Right hits", "What right answers from memory themselves cost."),
 }  # fmt: skip
 """Causes of assistants without a skillbook, by what their words refer to (engine/references.py)."""
+_CAUSES = {reason: cause for cause, reason in REASONS.items() if cause != "none"}
+_BY_MODEL = "The model was asked, and its answer was wrong."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,17 @@ class ArmLosses:
     reached: str
     drawing: Markup
     rows: Sequence[CauseRow]
+
+
+def reason_words(reason: str, *, in_words: bool) -> Named:
+    """Label of a reason of `compare --flips`, as the page names the cause, and what it says. `in_words`: the assistant
+    has no skillbook.
+    """
+    if reason not in _CAUSES:
+        return reason, _BY_MODEL if reason == REASONS["none"] else ""
+    words = LOSS_WORDS | IN_WORDS if in_words else LOSS_WORDS
+    label, says = words[_CAUSES[reason]]
+    return f"{label[:1].lower()}{label[1:]}", says
 
 
 def panels(summary: Summary, looks: Sequence[Look], in_words: Sequence[str] = ()) -> list[ArmLosses]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -23,7 +23,11 @@ from skg_bench.core.types import FREE
 from skg_bench.core.world import FALLBACK
 
 Call = Callable[[], Any]
-_METHODS = ("answer", "feedback", "save", "load", "forget")
+_TAKEN = {
+    "answer": ("user", "time", "message", "model"), "feedback": ("user", "about", "kind", "value"), "save": (),
+    "load": ("user", "data"), "forget": ("user", "reference"),
+}  # fmt: skip
+_METHODS = tuple(_TAKEN)
 
 
 class OutsideFault(Exception):  # noqa: N818  its words say what is wrong
@@ -56,7 +60,8 @@ class Methods:
     def of(made: Any, name: str) -> "Methods":
         """Methods of an object.
 
-        Raises UsageError for one without `answer`, and with one of `save` and `load` alone.
+        Raises UsageError for one without `answer`, with one of `save` and `load` alone, and with a method that takes
+        other arguments.
         """
         has = {method: callable(getattr(made, method, None)) for method in _METHODS}
         if not has["answer"]:
@@ -67,7 +72,21 @@ class Methods:
         for method in _METHODS[1:]:
             if has[method] and iscoroutinefunction(getattr(made, method)):
                 raise UsageError(f"{name}.{method} is async; only answer may be")
+        for method in (each for each in _METHODS if has[each]):
+            _check_arguments(getattr(made, method), f"{name}.{method}", _TAKEN[method])
         return Methods(iscoroutinefunction(made.answer), has["feedback"], has["save"], has["forget"])
+
+
+def _check_arguments(method: Callable[..., Any], name: str, given: Sequence[str]) -> None:
+    try:
+        taken = signature(method)
+    except ValueError:  # of a method that is not written in Python
+        return
+    try:
+        taken.bind(*given)
+    except TypeError as error:
+        wanted = ", ".join(("self", *given))
+        raise UsageError(f"{name} takes {taken}: {error}; wanted: {name.rpartition('.')[2]}({wanted})") from None
 
 
 @dataclass(slots=True)

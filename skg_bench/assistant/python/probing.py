@@ -1,4 +1,4 @@
-"""Probe of an assistant of somebody else: a hundred requests before any run, and what they show of it from outside.
+"""Probe of an assistant of somebody else: some 130 requests before any run, and what they show of it from outside.
 
 Each thing is asked of users of its own, so that no question disturbs another one. All requests are sent twice, the
 second time to a new instance: what comes back then has to be the same.
@@ -79,6 +79,7 @@ class SystemProbe:
     other: Seen  # for the same words of another user
     near: Near | None  # None: not even equal words find an answer
     remembered: int | None  # answers that were found again, of those of one user; None: none is
+    more: bool  # could it remember more than these? To ask for them again may push others out
     sent: int  # messages whose answers it could remember
     forgets: tuple[str | None, str | None] | None  # remembers for, has forgotten after; None: not seen
     seed: bool | None  # does another seed make another request? None: it is told none, or remembers nothing
@@ -174,8 +175,8 @@ def _played(system: ProbedSystem, texts: ProbeTexts, memory: int) -> SystemProbe
     forgets = _forgets(asking, texts.apart[1:]) if remembers and system.told_time else None
     seed = _seed(asking, system, texts.apart[len(_GAPS) + 1]) if remembers else None
     messages = texts.apart[-memory:]
-    remembered = _remembered(asking, messages) if remembers else None
-    return SystemProbe(asking.seen, first, again, other, near, remembered, len(messages), forgets, seed)
+    remembered, more = _remembered(asking, messages) if remembers else (None, False)
+    return SystemProbe(asking.seen, first, again, other, near, remembered, more, len(messages), forgets, seed)
 
 
 def _near(asking: _Asking, texts: ProbeTexts) -> Near:
@@ -227,11 +228,15 @@ def _seed(asking: _Asking, system: ProbedSystem, message: str) -> bool | None:
     return changed
 
 
-def _remembered(asking: _Asking, messages: Sequence[str]) -> int:
-    """Asks all messages, then again from the newest on until an answer is gone."""
+def _remembered(asking: _Asking, messages: Sequence[str]) -> tuple[int, bool]:
+    """Answers that are found again: all messages are asked, then again from the newest on until an answer is gone. Of
+    another user that message is the first to be asked again: are there more, if nothing was asked in between?
+    """
     for message in messages:
         asking.ask("many", message)
     for at, message in enumerate(reversed(messages)):
         if asking.ask("many", message).whose != "earlier":
-            return at
-    return len(messages)
+            for each in messages:
+                asking.ask("many more", each)
+            return at, asking.ask("many more", message).whose == "earlier"
+    return len(messages), False

@@ -73,13 +73,13 @@ class Gym:
                 f"simulator.groups={self.groups} must be at least 1, and simulator.times={self.times} "
                 f"1 to {len(TASK_WORDINGS)}"
             )
+        few = next((name for name, size in zip(self.families, self._sizes, strict=True) if size < self.times), None)
         if self._twin.tasks > len(self.families):
             raise UsageError(
                 f"simulator.groups={self.groups} times simulator.times={self.times} is {self._twin.tasks} tasks, more "
                 f"than the {len(self.families)} of simulator.families; the twin in which no family comes back needs "
                 "as many families as tasks: name more, or lower one of the two"
             )
-        few = next((name for name, size in zip(self.families, self._sizes, strict=True) if size < self.times), None)
         if few is not None:
             raise UsageError(f"simulator.families: {few} has fewer entries than simulator.times={self.times}")
 

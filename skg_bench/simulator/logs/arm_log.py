@@ -5,6 +5,7 @@ column of truth is read.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import nan
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +48,9 @@ class ArmLog:
     source: I32  # [N] event whose answer was given or was in the prompt, -1: none
     propensity: F64  # [N]
     right: F64  # [N] 1 or 0; NaN: missing
+    judged: F64  # [N] chance that `right` is not missing; NaN: nobody knows it
+    expected: F64  # [N] `right`; where it is missing, what a model expects, or NaN
+    estimated: F64  # [N] `right` if all were judged, else an estimate without bias; NaN: there is none
     rating: I8  # [N] index into RATINGS, -1: none was given
     delay: I64  # [N] seconds until the rating came
     offer: I8  # [N] index into OFFERS, -1: no offer
@@ -70,6 +74,14 @@ class ArmLog:
         place = np.full((len(self.start) - 1, width), -1, np.int64)
         place[self.user, self.event] = np.arange(len(self.user))
         return place
+
+    @property
+    def audit(self) -> F64:
+        """Variance `[N]` that `estimated` has as not all turns are judged, estimated from those that are."""
+        some = ~np.isnan(self.right) & (self.judged < 1.0)
+        spread: F64 = np.zeros(len(self.right))
+        spread[some] = (self.estimated[some] - self.right[some]) ** 2 / (1.0 - self.judged[some])
+        return spread
 
     @property
     def counts(self) -> I32:
@@ -105,13 +117,13 @@ def arm_log(run: Run, arm: str) -> ArmLog:
     skill = table["skill"].to_numpy().astype(np.int32)
     held = np.where(how == PROMPTED, _prompted(run, arm, table), source_turn)
     source = np.where(held >= 0, event[start[user] + np.maximum(held, 0)], -1).astype(np.int32)
-    right = pc.cast(table[RIGHT_ANSWER], pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
+    right: F64 = pc.cast(table[RIGHT_ANSWER], pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
     rating, delay = _ratings(run, arm, start, len(user))
     names, name, kept, until = _names(run, arm, start, len(user))
     return ArmLog(
         tuple(texts.dictionary.to_pylist()), names, start, user, event, time, texts.indices.to_numpy().astype(np.int32),
         how, skill, source_turn, source, table["propensity"].to_numpy(),
-        np.asarray(right, np.float64), rating, delay, offer, name, kept, until,
+        right, np.where(np.isnan(right), nan, 1.0), right, right, rating, delay, offer, name, kept, until,
         *(table[name].to_numpy() for name in ("cost_usd", "latency_ms", "learning_cost_usd")),
     )  # fmt: skip
 

@@ -136,24 +136,26 @@ class LoggedWorld:
         source = np.maximum(answer, 0)
         same = (log.how[at] == how) & (log.source[at] == answer)
         same &= (answer < 0) | (state.basis[rows, source] == KNOWN)
-        known = same & ~np.isnan(log.right[at])
+        known = same & ~np.isnan(log.estimated[at])
         basis = np.where(known, KNOWN, self._support(state.user, at, how, source))
-        chance, rating, delay = log.right[at], log.rating[at].astype(np.int32), log.delay[at]
-        u = self._uniforms(state, draws)
-        right = chance == 1.0
+        chance, rating, delay = log.estimated[at], log.rating[at].astype(np.int32), log.delay[at]
+        right = log.right[at] == 1.0
+        r = np.flatnonzero(known & np.isnan(log.right[at]))
+        right[r] = _uniform(state, draws, r, "right") < log.expected[at][r]
         for kind in (FALLBACK, STORED, PROMPTED):
             r = np.flatnonzero(~known & (how == kind))
             if not len(r):
                 continue
             features, fold = self._features(state, event, kind, r, source[r]), folds_of(len(log.start))[state.user[r]]
             chance[r] = self.models.chance(kind, fold, features)
-            right[r] = u["right"][r] < chance[r]
+            right[r] = _uniform(state, draws, r, "right") < chance[r]
             missing = r[~same[r]]  # a known answer without a reward keeps its rating
             some = ~same[r]
             share = self.models.ratings(kind, fold[some], features[some], right[missing].astype(np.float64))
-            rating[missing] = (u["rating"][missing, None] > share.cumsum(axis=1)).sum(axis=1).clip(max=3) - 1
-            rating[missing] = _flipped(rating[missing], state.imputation[missing], u["flip"][missing])
-            delay[missing] = self._delays(u["lateness"][missing])
+            u = _uniform(state, draws, missing, "rating")
+            drawn = (u[:, None] > share.cumsum(axis=1)).sum(axis=1).clip(max=3) - 1
+            rating[missing] = _flipped(drawn, state.imputation[missing], _uniform(state, draws, missing, "flip"))
+            delay[missing] = self._delays(_uniform(state, draws, missing, "lateness"))
         called = how != STORED
         for values, now in (
             (state.basis, basis), (state.chance, chance), (state.how, how),
@@ -176,7 +178,7 @@ class LoggedWorld:
         if len(r):
             fold = folds_of(len(self.log.start))[state.user[r]]
             share = self.models.accepted.probabilities(fold, self.models.features.alone(event.text[r], event.time[r]))
-            u = self._uniforms(state, draws)["offer"][r]
+            u = _uniform(state, draws, r, "offer")
             code[r] = (u[:, None] > share.cumsum(axis=1)).sum(axis=1).clip(max=len(OFFERS) - 1)
         taken = (code >= 0) & (code != OFFERS.index("declined"))
         name = np.where(taken, np.where(name >= 0, name, len(self.names) - 1), -1).astype(np.int32)
@@ -208,16 +210,11 @@ class LoggedWorld:
     def _features(self, state: ReplayUsers, event: Event, how: int, r: I64, source: I32) -> F64:
         if how == FALLBACK:
             return self.models.features.alone(event.text[r], event.time[r])
-        ledger = state.ledger
+        ledger, logged = state.ledger, self.log.expected[self.log.place[state.user[r], source]]
         return self.models.features.pairs(
             event.text[r], ledger.text[r, source], event.time[r] - ledger.time[r, source],
-            ledger.right[r, source].astype(np.float64),
+            np.where(state.basis[r, source] == KNOWN, logged, ledger.right[r, source]),
         )  # fmt: skip
-
-    def _uniforms(self, state: ReplayUsers, draws: Draws) -> dict[str, F64]:
-        """Uniforms of a turn by part `[B]`; keyed apart from draws of the world that made the log."""
-        number = np.where(state.imputation < 0, 0, state.imputation)
-        return {part: draw(draws.event, number, Purpose.IMPUTED, i) for i, part in enumerate(_PARTS)}
 
     def _delays(self, u: F64) -> I64:
         delays = self.models.delays
@@ -232,6 +229,11 @@ class LoggedWorld:
             if chosen.any():
                 usd[how], latency[how] = self.log.cost_usd[chosen].mean(), self.log.latency_ms[chosen].mean()
         return usd, latency
+
+
+def _uniform(state: ReplayUsers, draws: Draws, rows: I64, part: str) -> F64:
+    """Uniforms of a part of the turn of some rows `[n]`; keyed apart from draws of the world that made the log."""
+    return draw(draws.event[rows], np.maximum(state.imputation[rows], 0), Purpose.IMPUTED, _PARTS.index(part))
 
 
 def _flipped(rating: I32, imputation: I32, u: F64) -> I32:

@@ -4,7 +4,7 @@ They are fitted on the log. Models that predict for a user are fitted on other u
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol, get_args
 
@@ -17,7 +17,8 @@ from skg_bench.core.world import FALLBACK, OFFERS, PROMPTED, STORED
 from skg_bench.simulator.logs.arm_log import ArmLog
 
 ModelKind = Literal["logistic", "boosted", "constant"]
-HOWS = {FALLBACK: "answers of the LLM", STORED: "stored answers", PROMPTED: "answers to a skill's prompt"}
+HOWS = {FALLBACK: "answers of the LLM", PROMPTED: "answers to a skill's prompt", STORED: "stored answers"}
+"""Ways to serve, each after those whose answers it repeats."""
 FOLDS = 5
 FIT_ROWS = 30  # least rows of a fit; with fewer, all get the mean rate
 _PENALTIES = (1.0, 100.0, 10_000.0)  # strengths; that with the best predictions for held-out users is taken
@@ -27,12 +28,15 @@ _COMPONENTS = 16  # of the vectors of messages
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predicted probabilities of right answers, from models fitted without these users, and outcomes, `[n]` each."""
+    """Predicted probabilities of right answers, from models fitted without these users, and outcomes, `[n]` each.
+    `weight`: 1 / chance of having been judged, with a mean of 1.
+    """
 
     how: int  # a key of HOWS
     predicted: F64
     observed: F64
     user: I32
+    weight: F64
 
 
 class MessageFeatures:
@@ -126,28 +130,31 @@ class CrossFitted:
         return values
 
 
-def cross_fitted(kind: ModelKind, features: F64, outcome: I64, fold: I64, classes: int) -> CrossFitted:
+def cross_fitted(
+    kind: ModelKind, features: F64, outcome: I64, fold: I64, classes: int, *, weight: F64 | None = None
+) -> CrossFitted:
     """Classifiers fitted on rows `[n]` with outcomes 0 to `classes` - 1. Of several penalties, the one with the largest
-    likelihood on held-out rows is taken.
+    likelihood on held-out rows is taken. `weight`: of rows, 1 in the mean; None: of all 1.
     """
+    w = np.ones(len(outcome)) if weight is None else weight
     candidates = []
     for made in _makers(kind, classes):
         models = []
         for i in range(FOLDS):
-            x, y = features[fold != i], outcome[fold != i]
-            rates = (np.bincount(y, minlength=classes) + 1.0) / (len(y) + classes)  # Laplace
-            models.append(Rates(rates) if len(y) < FIT_ROWS or len(np.unique(y)) < 2 else made(x, y, rates))
+            x, y, v = features[fold != i], outcome[fold != i], w[fold != i]
+            rates = (np.bincount(y, v, classes) + 1.0) / (v.sum() + classes)  # Laplace
+            models.append(Rates(rates) if len(y) < FIT_ROWS or len(np.unique(y)) < 2 else made(x, y, v, rates))
         candidates.append(CrossFitted(classes, tuple(models)))
     if len(candidates) == 1:
         return candidates[0]
-    return max(candidates, key=lambda each: _likelihood(each.probabilities(fold, features), outcome))
+    return max(candidates, key=lambda each: _likelihood(each.probabilities(fold, features), outcome, w))
 
 
-def _likelihood(share: F64, outcome: I64) -> float:
-    return float(np.log(np.maximum(share[np.arange(len(outcome)), outcome], 1e-9)).sum())
+def _likelihood(share: F64, outcome: I64, weight: F64) -> float:
+    return float((weight * np.log(np.maximum(share[np.arange(len(outcome)), outcome], 1e-9))).sum())
 
 
-Maker = Callable[[F64, I64, F64], Classifier]
+Maker = Callable[[F64, I64, F64, F64], Classifier]
 
 
 def _makers(kind: str, classes: int) -> list[Maker]:
@@ -155,7 +162,7 @@ def _makers(kind: str, classes: int) -> list[Maker]:
     if kind not in get_args(ModelKind):
         raise UsageError(f"--reward-model {kind}: {nearest(kind, get_args(ModelKind))}")
     if kind == "constant":
-        return [lambda _x, _y, rates: Rates(rates)]
+        return [lambda _x, _y, _weight, rates: Rates(rates)]
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.linear_model import LogisticRegression
@@ -163,15 +170,15 @@ def _makers(kind: str, classes: int) -> list[Maker]:
     except ImportError as error:
         raise UsageError(f"--reward-model {kind} needs scikit-learn: {install_hint('estimate')}") from error
 
-    def boosted(x: F64, y: I64, _rates: F64) -> Classifier:
+    def boosted(x: F64, y: I64, weight: F64, _rates: F64) -> Classifier:
         model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, min_samples_leaf=30, random_state=0)
         with threadpool_limits(1):
-            return AllClasses(classes, model.fit(x, y))
+            return AllClasses(classes, model.fit(x, y, sample_weight=weight))
 
-    def logistic(x: F64, y: I64, _rates: F64, *, penalty: float) -> Classifier:
+    def logistic(x: F64, y: I64, weight: F64, _rates: F64, *, penalty: float) -> Classifier:
         mean, spread = x.mean(axis=0), np.maximum(x.std(axis=0), _LEAST_SPREAD)
         with threadpool_limits(1):  # threads that wait for one another took most of the CPU
-            model = LogisticRegression(C=1.0 / penalty, max_iter=1000).fit((x - mean) / spread, y)
+            model = LogisticRegression(C=1.0 / penalty, max_iter=1000).fit((x - mean) / spread, y, sample_weight=weight)
         weights, intercept = np.zeros((x.shape[1], classes)), np.full(classes, -np.inf)
         two = len(model.classes_) == 2
         intercept[model.classes_] = np.append(0.0, model.intercept_) if two else model.intercept_
@@ -214,27 +221,45 @@ def folds_of(users: int) -> I64:
     return np.arange(users) % FOLDS
 
 
-def outcome_models(kind: ModelKind, log: ArmLog, vectors: I16) -> OutcomeModels:
-    """Fit all models on a log. `vectors`: of its messages, on the embedding grid."""
+def outcome_models(kind: ModelKind, log: ArmLog, vectors: I16) -> tuple[OutcomeModels, ArmLog]:
+    """Fit all models on a log; returns the log, too, with what they expect of answers that nobody judged. `vectors`: of
+    its messages, on the embedding grid.
+
+    Rows count by 1 / chance of having been judged. Where not all are, an answer is estimated by what is expected of it,
+    and, if it was judged, the error of that by the same weight (AIPW; Robins, Rotnitzky and Zhao 1994).
+    """
     features, fold = MessageFeatures(log.messages, vectors), folds_of(len(log.start) - 1)[log.user]
     right, rating, held_out = {}, {}, []
+    judged, expected = ~np.isnan(log.right), log.right.copy()
+    for how in HOWS:  # before there is a model
+        known, unknown = (
+            np.flatnonzero((log.how == how) & which & ~np.isnan(log.judged)) for which in (judged, ~judged)
+        )
+        expected[unknown] = np.average(log.right[known], weights=1.0 / log.judged[known]) if len(known) else 0.5
+    log = replace(log, expected=expected, estimated=expected.copy())
     for how in HOWS:
-        at = np.flatnonzero((log.how == how) & ~np.isnan(log.right) & ~np.isnan(_source_right(log)))
-        if not len(at):
+        at = np.flatnonzero((log.how == how) & ~np.isnan(log.judged) & ~np.isnan(_source_expected(log)))
+        known = judged[at]
+        if not known.any():
             continue
-        rows = turn_features(features, log, at, how)
-        outcome = log.right[at].astype(np.int64)
-        right[how] = cross_fitted(kind, rows, outcome, fold[at], 2)
+        rows, now = turn_features(features, log, at, how), at[known]
+        weight = 1.0 / log.judged[now]
+        weight /= weight.mean()
+        right[how] = cross_fitted(kind, rows[known], log.right[now].astype(np.int64), fold[now], 2, weight=weight)
         predicted = right[how].probabilities(fold[at], rows)[:, 1]
-        held_out.append(HeldOut(how, predicted, log.right[at], log.user[at]))
-        rated = log.rating[at].astype(np.int64) + 1
-        rating[how] = cross_fitted(kind, rated_features(rows, log.right[at]), rated, fold[at], 1 + len(RATINGS))
+        held_out.append(HeldOut(how, predicted[known], log.right[now], log.user[now], weight))
+        log.expected[at] = np.where(known, log.right[at], predicted)
+        residual = np.where(known, log.right[at] - predicted, 0.0) / log.judged[at]
+        log.estimated[at] = np.where(log.judged[at] < 1.0, predicted + residual, log.right[at])
+        rated = log.rating[now].astype(np.int64) + 1
+        seen = rated_features(rows[known], log.right[now])
+        rating[how] = cross_fitted(kind, seen, rated, fold[now], 1 + len(RATINGS), weight=weight)
     at = np.flatnonzero(log.offer >= 0)
     accepted = cross_fitted(
         kind, features.alone(log.text[at], log.time[at]), log.offer[at].astype(np.int64), fold[at], len(OFFERS)
     )
     delays = np.sort(log.delay[log.rating >= 0])
-    return OutcomeModels(features, right, rating, accepted, delays, tuple(held_out))
+    return OutcomeModels(features, right, rating, accepted, delays, tuple(held_out)), log
 
 
 def turn_features(features: MessageFeatures, log: ArmLog, at: I64, how: int) -> F64:
@@ -242,9 +267,9 @@ def turn_features(features: MessageFeatures, log: ArmLog, at: I64, how: int) -> 
     if how == FALLBACK:
         return features.alone(log.text[at], log.time[at])
     source = log.place[log.user[at], log.source[at]]
-    return features.pairs(log.text[at], log.text[source], log.time[at] - log.time[source], log.right[source])
+    return features.pairs(log.text[at], log.text[source], log.time[at] - log.time[source], log.expected[source])
 
 
-def _source_right(log: ArmLog) -> F64:
-    """Was the stored answer right when it was given? `[N]`; 0 without one."""
-    return np.where(log.source >= 0, log.right[log.place[log.user, np.maximum(log.source, 0)]], 0.0)
+def _source_expected(log: ArmLog) -> F64:
+    """Expectation that the stored answer was right when it was given `[N]`; 0 without one."""
+    return np.where(log.source >= 0, log.expected[log.place[log.user, np.maximum(log.source, 0)]], 0.0)

@@ -146,6 +146,7 @@ class Recorded:
             rows = dataset(self._dataset, self.format, self.columns, self.dialogues_per_user, out)
         if self._invented:
             rows = LogColumns.of(invented(rows.turns(), self.dialogues_per_user), out)
+        self._check_rows(rows)
         read = len(rows) + out.rows
         ratings = {word: code for code, words in enumerate(self._words) for word in words}
         reading = LogReading(ratings, self._zone, self.day_first, self.decimal, _MILLISECONDS[self.latency_unit])
@@ -153,6 +154,9 @@ class Recorded:
         del rows
         pa.default_memory_pool().release_unused()  # 85 MB after a million rows, which the run would keep to its end
         return log, out, read
+
+    def _check_rows(self, rows: LogColumns) -> None:
+        """Checks no answer: those of a log may be empty."""
 
     def _columns(self, out: LeftOut) -> LogColumns:
         path = self._file

@@ -63,9 +63,16 @@ class LogColumns:
         if field not in self.cells:
             values = self.times or ()
             return np.array([_text(value) is None or not str(value).strip() for value in values], np.bool_)
-        texts = pc.utf8_trim_whitespace(self.cells[field].cast(pa.string()))
-        blank: Bool = pc.equal(texts, "").fill_null(True).to_numpy()
-        return blank
+        return self._empty(field).fill_null(True).to_numpy()  # type: ignore[no-any-return]
+
+    def empty(self, field: str) -> Bool:
+        """Mask of rows with a text that has no words; rows without a text are none of them."""
+        if field not in self.cells:
+            return np.zeros(len(self), np.bool_)
+        return self._empty(field).fill_null(False).to_numpy()  # type: ignore[no-any-return]
+
+    def _empty(self, field: str) -> pa.ChunkedArray:
+        return pc.equal(pc.utf8_trim_whitespace(self.cells[field].cast(pa.string())), "")
 
     def too_long(self, field: str) -> Bool | None:
         """Mask of texts that are longer than any message; None: none is."""

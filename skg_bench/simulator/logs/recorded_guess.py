@@ -16,15 +16,15 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, lines_of, parquet_of
 from skg_bench.core.types import RATINGS
 from skg_bench.simulator.logs.recorded_cells import other_currency, readable_time
-from skg_bench.simulator.logs.recorded_rows import REQUIRED, TURN_FIELDS
+from skg_bench.simulator.logs.recorded_rows import TURN_FIELDS
 
 Sample = Mapping[str, Sequence[Any]]  # the first rows of each column
 
 _NAMES = {  # how columns are called, English and German, the more telling first
     "user": "user_id user customer_id customer kunde kunden_nr kundennummer nutzer benutzer client account visitor "
-    "person who uid hashed_ip",
+    "person who wer uid hashed_ip",
     "id": "message_id msg_id turn_id request_id trace_id id key nr nummer vorgang ticket",
-    "time": "timestamp time date datetime created_at created asked_at start_time when ts zeitstempel "
+    "time": "timestamp time date datetime created_at created asked_at start_time when wann ts zeitstempel "
     "zeitpunkt zeit datum",
     "answer": "answer response reply output completion antwort bot_response",
     "intent": "intent intention label category topic absicht anliegen kategorie thema",
@@ -55,6 +55,7 @@ _SCALES = (  # numbers as which users rate, what they mean, and what has to be t
 )
 _ROWS = 1000  # of a file, from which columns are guessed
 _PROSE = 2.0  # words of a message, on average
+_BY_CONTENT = ("time", "message", "user")  # dates and texts come again as users do, so users are what is left
 _TIMES = 0.5  # share of the cells of a column of times that can be read as such
 
 
@@ -87,10 +88,20 @@ def first_rows(path: Path) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def mapping(sample: Sample) -> dict[str, ColumnGuess]:
-    """The column of each field that is found; user, time and message also by what stands in them."""
-    free, guesses = list(sample), dict[str, ColumnGuess]()
+def mapping(sample: Sample, given: Mapping[str, str | None] | None = None) -> dict[str, ColumnGuess]:
+    """The column of each field that is found; user, time and message also by what stands in them. `given`: columns that
+    somebody named, by field; None: the log has none. They are taken, if they occur in the sample.
+    """
+    given = given or {}
+    guesses = {
+        field: ColumnGuess(column, "as you say")
+        for field, column in given.items()
+        if column is not None and column in sample
+    }
+    free = [column for column in sample if column not in given.values()]
     for field, names in _NAMES.items():
+        if field in given:
+            continue
         holds = _HOLDS.get(field)
         fitting = [column for column in free if holds is None or holds(sample[column])]
         if field == "cost_usd":
@@ -98,7 +109,7 @@ def mapping(sample: Sample) -> dict[str, ColumnGuess]:
         if (column := _named(fitting if field in _CHECKED else free, fitting, names.split())) is not None:
             guesses[field] = ColumnGuess(column, "by its name")
             free.remove(column)
-    for field in (field for field in REQUIRED if field not in guesses):
+    for field in (field for field in _BY_CONTENT if field not in guesses and field not in given):
         best = max(free, key=lambda column: _HOLDS[field](sample[column]), default=None)
         if best is not None and _HOLDS[field](sample[best]):
             guesses[field] = ColumnGuess(best, "by what stands in it")
@@ -119,9 +130,21 @@ def _filled(cells: Sequence[Any]) -> list[Any]:
 
 
 def _times(cells: Sequence[Any]) -> float:
+    """Share of cells that are times, more where these are no bare numbers, as ids are, and where they differ."""
     some = _filled(cells)
     share = sum(readable_time(cell, UTC) for cell in some) / max(len(some), 1)
-    return share if share >= _TIMES else 0.0
+    if share < _TIMES:
+        return 0.0
+    return (share + len(set(map(str, some))) / len(some)) * (0.5 if _bare(some) else 1.0)
+
+
+def _bare(cells: Sequence[Any]) -> bool:
+    return all(str(cell).strip().isdigit() for cell in cells)
+
+
+def _users(cells: Sequence[Any]) -> float:
+    """As `_repeats`; 0 for dates."""
+    return 0.0 if _times(cells) and not _bare(_filled(cells)) else _repeats(cells)
 
 
 def _prose(cells: Sequence[Any]) -> float:
@@ -158,7 +181,7 @@ def _differ(cells: Sequence[Any]) -> float:
 
 
 _HOLDS: Mapping[str, Callable[[Sequence[Any]], float]] = {  # how well the cells of a column fit a field, 0: not at all
-    "user": _repeats, "time": _times, "message": _prose, "id": _differ, "cost_usd": _numbers, "latency_ms": _numbers,
+    "user": _users, "time": _times, "message": _prose, "id": _differ, "cost_usd": _numbers, "latency_ms": _numbers,
     "session": _groups,
 }  # fmt: skip
 _CHECKED = (

@@ -44,6 +44,8 @@ _DATE = re.compile(
     rf"(?P<n3>{_MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y3>\d{{4}}))(?![\w-])"
 )
 _TWICE = 100  # first questions to a function that are put twice
+_MOST = 1000  # words in which a marker says something: one of many more may stand there by listing everything
+_KEPT_TEXT = 2000  # characters of a text whose words are kept
 
 
 def check_of(name: str) -> "WordCheck":
@@ -129,8 +131,10 @@ def holds(words: str, reference: str) -> bool:
     return n > 0 and any(inside[at : at + n] == wanted for at in range(len(inside) - n + 1))
 
 
-def _held(_message: str, reference: str, words: str) -> bool:
-    return holds(words, reference)
+def _held(_message: str, reference: str, words: str) -> bool | None:
+    if not holds(words, reference):
+        return False
+    return True if len(tokens(words)) <= _MOST else None
 
 
 def _equal(_message: str, reference: str, words: str) -> bool:
@@ -144,11 +148,19 @@ def _unknown(_message: str, _reference: str, _words: str) -> None:
 _BUILT_IN: Mapping[str, Check] = {"exact": _equal, "marker": _held, UNCHECKED: _unknown}
 
 
-@lru_cache(maxsize=2**16)
 def tokens(text: str) -> Sequence[str]:
     """Words of a text, as they are between blanks. Case, punctuation around a word, and the ways to write a number, a
     date, a dash or an accent do not count; signs inside of a word do, and so does a sign that stands alone.
     """
+    return _known_tokens(text) if len(text) <= _KEPT_TEXT else _tokens(text)
+
+
+@lru_cache(maxsize=2**16)
+def _known_tokens(text: str) -> Sequence[str]:
+    return _tokens(text)
+
+
+def _tokens(text: str) -> Sequence[str]:
     plain = _DATE.sub(_day, plain_signs(text).casefold())
     return tuple(filter(None, (_token(each) for each in plain.split())))
 

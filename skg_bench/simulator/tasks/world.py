@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,8 @@ from skg_bench.core.world import (
     calls,
 )
 from skg_bench.simulator.logs.recorded import Readers, Recorded
+from skg_bench.simulator.logs.recorded_columns import LogColumns
+from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES
 from skg_bench.simulator.order import answerable
 from skg_bench.simulator.tasks.checks import WordCheck, check_of, holds, tokens
 
@@ -76,6 +79,15 @@ class Tasks(Recorded):
         """The table in words and numbers; one whose references are amiss is refused before a run."""
         self.references  # noqa: B018
         return super().record
+
+    def _check_rows(self, rows: LogColumns) -> None:
+        """Raises UsageError for a reference that is there and empty. In a text table, an empty cell is none at all."""
+        empty = rows.empty("answer")
+        if Path(self.path or "").suffix not in TEXT_TABLES and empty.any():
+            raise UsageError(
+                f"{self.path}, row {rows.position[empty][0]}: the reference is empty, so that any answer or none could "
+                "be right; write what is right, or null: nothing is checked"
+            )
 
     @cached_property
     def references(self) -> Sequence[str | None]:

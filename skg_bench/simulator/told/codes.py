@@ -7,7 +7,7 @@ dentist Abrim. The door code of Abrim is k7f3-9q2m. What is the door code of my 
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -73,13 +73,14 @@ def _number_of() -> dict[str, int]:
     return {code: number for number, code in enumerate(codes())}
 
 
+@lru_cache(maxsize=2**12)
 def codes_in(words: str) -> Sequence[int]:
     """Codes that words hold, by their number, each once and in order; -1: a code that nobody has. Case, kinds of dashes
     and a blank beside one do not count.
     """
     numbers = _number_of()
     inside = _CODE.findall(plain_signs(words).lower())
-    return list(dict.fromkeys(numbers.get(f"{first}-{second}", -1) for first, second in inside))
+    return tuple(dict.fromkeys(numbers.get(f"{first}-{second}", -1) for first, second in inside))
 
 
 @cache

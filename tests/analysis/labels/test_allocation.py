@@ -57,7 +57,7 @@ def planted(seed: int) -> tuple[HitPairs, Truth, float]:
     arm = ArmHits("a", np.arange(n), 2 * ids, np.where(stratum == SAME_TEXT, 2 * ids, 2 * ids + 1), stratum)
     excess = (stored == PairLabel.WRONG).mean() - (logged == PairLabel.WRONG).mean()
     threshold = max(excess + random.choice([-1, 1]) * random.uniform(0.05, 0.15), 0.01)
-    return HitPairs(pa.table({}), random.random(n), [arm], {}), [(stored, logged)], 1.0 / threshold
+    return HitPairs(pa.table({}), ids, random.random(n), [arm], {}), [(stored, logged)], 1.0 / threshold
 
 
 def needed(pairs: HitPairs, right: Truth, price: float, choose: Callable[[Truth], list[int]]) -> tuple[int, bool]:

@@ -178,7 +178,7 @@ def test_a_pair_that_half_of_the_hits_share_is_judged_once_and_counts_for_all(co
         pair = np.where(same, 0, np.arange(n) + 1).astype(np.uint64) * 2
         arm = ArmHits("a", np.arange(n), pair, pair + 1, np.ones(n, np.int64))
         unjudged = np.full(n, PairLabel.UNJUDGED)
-        pairs = HitPairs(pa.table({}), np.empty(0), [arm], {})
+        pairs = HitPairs(pa.table({}), arm.pair, np.empty(0), [arm], {})
         judged = np.isin(pair, pair[next_turns(pairs, [(unjudged, unjudged)], 20, decides=False)])
         own = np.where(judged, PairLabel.RIGHT, PairLabel.UNJUDGED)
         share = arm_shares(arm, np.where(judged, values, PairLabel.UNJUDGED), own).wrong

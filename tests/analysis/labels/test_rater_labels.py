@@ -9,16 +9,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from skg_bench.analysis.labels.hit_pairs import hit_pairs, pair_digest
+from skg_bench.analysis.labels.hit_pairs import hit_pairs
 from skg_bench.analysis.labels.label_shares import PairLabel
 from skg_bench.analysis.labels.labelled_run import labelled_run
 from skg_bench.analysis.labels.machine_labels import machine_labels
-from skg_bench.analysis.labels.rater_labels import agreements, labels_of, labels_text, merged, read_sheet, settled
+from skg_bench.analysis.labels.rater_labels import (
+    agreements,
+    check_texts,
+    labels_of,
+    labels_text,
+    merged,
+    read_sheet,
+    settled,
+)
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from tests.analysis.labels.planted_log import truth
 
-PAIR = f"{pair_digest('When?', 'At nine'):016x}"
+PAIR = f"{2026:016x}"
 
 
 def sheet(folder: Path, *rows: str, name: str = "ann.csv", head: str = "pair,label") -> Path:
@@ -46,12 +54,15 @@ def test_a_sheet_without_labels_as_a_column_is_refused(tmp_path: Path) -> None:
         read_sheet(sheet(tmp_path, PAIR, head="pair"))
 
 
-def test_a_sheet_whose_texts_slid_to_other_rows_is_refused(tmp_path: Path) -> None:
+def test_a_sheet_whose_texts_slid_to_other_rows_is_refused(log_run: Run, tmp_path: Path) -> None:
     """As when a spreadsheet sorts one column and not the others."""
-    head = "pair,message,answer,label"
-    assert read_sheet(sheet(tmp_path, f"{PAIR},When?,At nine,right", head=head))[0].label == PairLabel.RIGHT
+    pairs, head = hit_pairs(log_run, ["all"]), "pair,message,answer,label"
+    digest, (message, answer) = next(iter(pairs.all_texts().items()))
+    slid = read_sheet(sheet(tmp_path, f'{digest:016x},"{message}","{answer}",right', head=head))
+    assert slid[0].label == PairLabel.RIGHT
+    check_texts(slid, pairs)
     with pytest.raises(UsageError, match="row 2: its message or answer is not the one of pair"):
-        read_sheet(sheet(tmp_path, f"{PAIR},When?,At ten,right", head=head))
+        check_texts(read_sheet(sheet(tmp_path, f'{digest:016x},"{message}",At ten,right', head=head)), pairs)
 
 
 def test_one_rater_cannot_say_two_things_of_a_pair(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page
 
 from skg_bench.analysis.labels.allocation import next_turns
-from skg_bench.analysis.labels.hit_pairs import HitPairs, hit_pairs, pair_digest
+from skg_bench.analysis.labels.hit_pairs import HitPairs, hit_pairs, text_digest, text_digests
 from skg_bench.analysis.labels.rater_labels import read_sheet
 from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
 from skg_bench.analysis.report import write_page
@@ -32,7 +32,8 @@ def test_each_text_stands_once_and_no_place_betrays_the_log(pairs: HitPairs) -> 
     turns = next_turns(pairs, unjudged(pairs), 200, decides=True)
     groups = sheet_rows(pairs, turns)
     rows = [row for group in groups for row in group]
-    assert len({(row.message, row.answer) for row in rows}) == len({row.pair for row in rows}) == len(rows)
+    seen = {(row.when, row.user, row.message, row.answer) for row in rows}
+    assert len(seen) == len({row.pair for row in rows}) == len(rows)
     logged = set(zip(pairs.table["message"].to_pylist(), pairs.table["logged_answer"].to_pylist(), strict=True))
     own = [[(row.message, row.answer) in logged for row in group] for group in groups]
     two = [each for each in own if len(each) == 2 and sum(each) == 1]
@@ -50,8 +51,10 @@ def test_turns_do_not_come_in_the_order_of_their_strata(pairs: HitPairs) -> None
 def test_a_sheet_comes_back_with_its_texts(pairs: HitPairs, tmp_path: Path) -> None:
     hostile = ["=1+1", "-2", "a\r\nb", "a\rc", 'quote " and, comma', HOSTILE, "'=quoted"]
     table = pa.table({"message": hostile, "logged_answer": hostile, "user": [0] * 7, "event": list(range(7)),
-                      "time": [None] * 7, "logged_time": ["2026-01-05 10:00:00"] * 7})  # fmt: skip
-    groups = sheet_rows(replace(pairs, table=table, stored={"a": pa.chunked_array([hostile[::-1]])}), range(7))
+                      "logged_user": hostile, "time": [None] * 7,
+                      "logged_time": ["2026-01-05 10:00:00"] * 7})  # fmt: skip
+    question, stored = text_digests(table["message"]), {"a": pa.chunked_array([hostile[::-1]])}
+    groups = sheet_rows(replace(pairs, table=table, question=question, stored=stored), range(7))
     text = sheet_text(groups)
     assert not any(cell.startswith("=") for row in csv.reader(StringIO(text)) for cell in row)
     (tmp_path / "s.csv").write_text(text.replace(",\r\n", ",right\r\n"), newline="")
@@ -59,7 +62,7 @@ def test_a_sheet_comes_back_with_its_texts(pairs: HitPairs, tmp_path: Path) -> N
 
 
 def test_line_ends_do_not_change_a_pair() -> None:
-    assert pair_digest("a\r\nb", "c") == pair_digest("a\nb", "c") != pair_digest("a", "b\nc")
+    assert text_digest("a\r\nb") == text_digest("a\nb") == text_digest("a\rb") != text_digest("a b")
 
 
 def test_a_run_of_simulated_users_has_nothing_to_judge(log_run: Run) -> None:

@@ -21,7 +21,8 @@ TURN = 114  # of each user, whose answer a run is made without: two users get it
 
 def played(name: str, **parameters: int) -> list[str]:
     given = [f"+assistant.parameters.{key}={value}" for key, value in parameters.items()]
-    return ["assistant=python", f"assistant.target=tests.assistant.python.objects.{name}", *given]
+    target = f"assistant.target=tests.assistant.python.objects.{name}"
+    return ["assistant=python", target, "assistant.controls=false", *given]
 
 
 @pytest.fixture(scope="module")

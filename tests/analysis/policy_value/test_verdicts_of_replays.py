@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from skg_bench.analysis.policy_value.estimates import ModelCalibration
+from skg_bench.analysis.policy_value.estimates import ModelCalibration, PolicyEstimates
 from skg_bench.analysis.policy_value.loop_values import (
     LLM_ANSWERS,
+    MOST_Z,
     REPLAY_SUMS,
     LoggedRewards,
     ReplayedSums,
+    calibration,
     loop_values,
 )
 from skg_bench.study.replications import generator
@@ -31,6 +33,18 @@ def test_a_few_answers_that_were_all_right_are_no_verdict_on_a_target(unknown: f
     made = loop_values(logged, {"target": target}, [model], estimand="loop", reference="log")
     assert made.values[1].difference == pytest.approx(-unknown * (1 - CHANCE) / TURNS)
     assert made.values[1].verdict == verdict
+
+
+def test_a_calibrated_model_of_rare_answers_is_not_taken_for_a_miscalibrated_one() -> None:
+    """Where no answer of a part was right, residuals are alike: their spread alone would make a z of 4 or more."""
+    user, z = np.tile(np.arange(USERS, dtype=np.int32), 10), []
+    for seed in range(200):
+        rng = generator(13, seed)
+        predicted = rng.uniform(0.001, 0.03, len(user))
+        observed = (rng.random(len(user)) < predicted).astype(np.float64)
+        z.append(abs(calibration("stored answers", predicted, observed, user).worst[0]))
+    assert np.mean(np.array(z) > MOST_Z) <= 0.01
+    assert calibration("stored answers", np.full(len(user), 0.2), observed, user).worst[0] < -MOST_Z
 
 
 def rare(seed: int) -> tuple[float, tuple[float, float]] | None:
@@ -83,3 +97,43 @@ def test_intervals_for_the_users_of_the_log_hold_what_comes_to_them_as_often_as_
     assert 0.93 < held < 0.99
     halved = np.mean([(value + low) / 2 <= truth <= (value + high) / 2 for truth, value, (low, high) in made])
     assert halved < 0.85
+
+
+def of_an_audit(seed: int) -> tuple[tuple[float, float], PolicyEstimates]:
+    """A target that gives other answers at a twelfth of the turns, and a log of which a fifth is judged: worth of the
+    target, its difference to the log's arm, and what the log says of both.
+    """
+    rng, users, turns, share, rate, other = generator(14, seed), 60, 100, 0.2, 0.7, 0.8
+    ability = rng.normal(0.0, 0.05, (users, 1))
+    right = (rng.random((users, turns)) < rate + ability).astype(np.float64)
+    judged = rng.random((users, turns)) < share
+    expected = rate + rng.normal(0.0, 0.02)  # by a model
+    estimated = expected + judged * (right - expected) / share
+    audit = judged * (estimated - right) ** 2 / (1 - share)
+    same = rng.random((users, turns)) < 0.92
+    theirs = (rng.random((users, turns)) < other).astype(np.float64)
+    sums = dict.fromkeys(REPLAY_SUMS, np.zeros(users)) | {
+        "turns": np.full(users, float(turns)), "value": np.where(same, estimated, other).sum(axis=1),
+        "known": same.sum(axis=1), "modelled": (~same).sum(axis=1), "scale": (~same).sum(axis=1),
+        "llm_scale": (~same).sum(axis=1), "chance": other * (~same).sum(axis=1), "audit": (audit * same).sum(axis=1),
+    }  # fmt: skip
+    sums["variance"] = sums["llm_variance"] = (~same).sum(axis=1) * other * (1 - other)
+    target = ReplayedSums(np.array([np.tile(sums[name][:, None], 7) for name in REPLAY_SUMS]))
+    logged = LoggedRewards(sums["turns"], estimated.sum(axis=1), int((~judged).sum()), float(audit.sum()))
+    model = ModelCalibration(LLM_ANSWERS, 1000, other, other, 0.0, 1.0, (0.0, other, other))
+    made = loop_values(logged, {"target": target}, [model], estimand="loop", reference="log")
+    came = np.where(same, right, theirs).mean()
+    return (float(came), float(came - right.mean())), made
+
+
+def test_intervals_of_a_log_of_which_some_turns_are_judged_hold_the_truth() -> None:
+    made = [of_an_audit(seed) for seed in range(400)]
+    values = [(truth[0], each.replays[0].these_users) for truth, each in made]
+    gaps = [(truth[1], each.replays[0].these_users_difference) for truth, each in made]
+    for pairs in (values, gaps):
+        held = np.mean([low <= truth <= high for truth, (low, high) in pairs])
+        halved = np.mean([abs(truth - (low + high) / 2) <= (high - low) / 4 for truth, (low, high) in pairs])
+        assert 0.93 < held < 0.98
+        assert halved < 0.8
+    others = [(0.92 * 0.7 + 0.08 * 0.8, each.values[1].interval) for _, each in made]
+    assert 0.93 < np.mean([low <= truth <= high for truth, (low, high) in others]) < 0.98

@@ -31,7 +31,8 @@ def estimates(missing: int = 0) -> PolicyEstimates:
 
 
 def groups(text: str) -> list[ET.Element]:
-    return [g for g in ET.fromstring(text).iter(f"{SVG}g") if g.get("class") in ("given", "withheld")]  # noqa: S314
+    marks = ET.fromstring(text).iter(f"{SVG}g")  # noqa: S314
+    return [g for g in marks if {"given", "withheld"} & set(g.get("class", "").split())]
 
 
 def test_each_value_has_a_mark_at_its_place_within_its_interval() -> None:
@@ -70,13 +71,20 @@ def test_replayed_arms_have_both_intervals_and_a_band_and_a_withheld_one_its_ban
         PolicyValue("log", "loop", "replay", 0.70, (0.68, 0.72), None, 0.0, (0.0, 0.0), "reference"),
         PolicyValue("strict", "loop", "replay", 0.75, (0.72, 0.78), None, 0.05, (0.02, 0.08), "higher"),
         PolicyValue("lax", "loop", "replay", 0.66, (nan, nan), None, nan, (nan, nan), "withheld"),
+        PolicyValue("wide", "loop", "replay", 0.66, (0.6, 0.7), None, nan, (nan, nan), "withheld"),
+        PolicyValue("strict", "step", "snips", 0.74, (0.71, 0.77), None, 0.04, (0.01, 0.07), "higher"),
     ]
     replays = [
         ReplayedPolicy("strict", 0.98, 0.02, 0.0, 0.0, (0.74, 0.76), (0.04, 0.06), (0.045, 0.053), (0.6, 0.8), ""),
         ReplayedPolicy("lax", 0.9, 0.0, 0.1, 0.0, (nan, nan), (nan, nan), (-0.08, 0.02), (0.5, 0.8), "too few"),
     ]
     text = estimates_svg(PolicyEstimates(LOG, 800, 40, 0, tuple(values), (), tuple(replays)))
-    log, strict, lax = groups(text)
+    log, strict, lax, wide, hollow = groups(text)
+    assert [mark.get("class") for mark in (lax, wide, hollow)] == ["withheld replayed", "withheld replayed", "given"]
+    assert len(hollow.findall(f"{SVG}line")) == 1
+    assert hollow.find(f"{SVG}rect") is None
+    assert "strict, step" in text
+    assert "Hollow:" in text
     thin, thick = strict.findall(f"{SVG}line")
     assert (thin.get("class"), thick.get("class")) == ("ends", "these")
     assert float(thin.get("x1", "nan")) < float(thick.get("x1", "nan")) < float(thick.get("x2", "nan"))
@@ -87,7 +95,7 @@ def test_replayed_arms_have_both_intervals_and_a_band_and_a_withheld_one_its_ban
     assert float(band.get("x", "nan")) == pytest.approx(float(log_dot.get("cx", "nan")) + 0.045 * scale, abs=0.2)
     assert float(band.get("width", "nan")) == pytest.approx(0.008 * scale, abs=0.2)
     assert log.find(f"{SVG}rect") is None
-    assert (lax.get("class"), lax.findall(f"{SVG}line")) == ("withheld", [])
+    assert lax.findall(f"{SVG}line") == []
     assert lax.find(f"{SVG}rect") is not None
     assert "lax is withheld: too few." in text
     assert "Thick: 95 %, these users" in text

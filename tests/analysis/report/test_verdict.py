@@ -138,13 +138,26 @@ def test_larger_profiles_are_named_by_the_size_of_the_run(figures: Summary) -> N
         assert sentence.text.endswith(f"; {larger} detects less.")
 
 
+def test_a_reference_that_is_worse_than_the_model_alone_is_named(figures: Summary) -> None:
+    """An arm that answers less from memory is then ahead of it for that alone."""
+    turned = replace(figures, reference="skg", differences={"never": figures.differences["skg"]})
+    ahead = _with(turned, "differences", "never", verdict="better", mean=0.05, low_new=0.04, high_new=0.06)
+    warning = [
+        sentence for sentence in words(ahead) if "answers nothing from memory, is better than `skg`" in sentence.marked
+    ]
+    assert [sentence.tone for sentence in warning] == ["bad"]
+    assert "'at matched error rate'" in warning[0].text
+    for other in (_with(turned, "differences", "never", verdict="worse"), figures):
+        assert not any("answers nothing from memory" in sentence.text for sentence in words(other))
+
+
 @pytest.mark.parametrize("place", ["differences", "effects"])
 def test_a_verdict_below_the_detectable_size_says_what_is_left_of_it(figures: Summary, place: str) -> None:
     values: dict[str, Any] = {"verdict": "worse", "mean": -0.008, **SIZES}
     told = _title if place == "differences" else _effect
     whole, less = (told(figures, **values, shrunken=shrunken).text for shrunken in (None, -0.0054))
-    smaller = "It is smaller than a run of this size detects (+0.010 or -0.020)"
-    words_of_it = f" {smaller}, so its size is exaggerated. Corrected: -0.005."
+    safe = "Its direction is safe, its size is exaggerated: a run of this size detects +0.010 or -0.020."
+    words_of_it = f" {safe} A better guess is -0.005."
     assert less.endswith(words_of_it)
     assert words_of_it not in whole
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skg_bench.analysis.statistics import pigeonhole as module
 from skg_bench.analysis.statistics.pigeonhole import pigeonhole
 
 USERS, INTENTS = 40, 60
@@ -32,6 +33,14 @@ def test_it_is_the_same_bits_in_any_order_of_the_rows_and_turns_with_the_sign() 
     ends, order = pigeonhole(USER, INTENT, score, 0.025), rng.permutation(USER.size)
     assert pigeonhole(USER[order], INTENT[order], score[order], 0.025) == ends
     assert pigeonhole(USER, INTENT, -score, 0.025) == pytest.approx((-ends[1], -ends[0]))
+
+
+def test_counts_that_are_kept_are_those_that_are_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    score = np.random.default_rng(3).normal(size=USER.size)
+    score -= score.mean()
+    kept = pigeonhole(USER, INTENT, score, 0.025)
+    monkeypatch.setattr(module, "_KEPT", 0)
+    assert pigeonhole(USER, INTENT, score, 0.025) == kept
 
 
 def test_nothing_that_differs_has_no_width() -> None:

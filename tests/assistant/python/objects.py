@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from datetime import datetime
 from random import Random
 from typing import Any, ClassVar
@@ -218,6 +218,23 @@ class Cheap:
 
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
         return str(model(""))
+
+
+class Short:
+    def answer(self, message: str, model: Any) -> str:
+        return str(model(message))
+
+
+class Window:
+    """Looks at its last messages alone, and keeps those that come again once more."""
+
+    def __init__(self, most: int = 12) -> None:
+        self.turns = deque[tuple[str, str]](maxlen=most)
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        words = dict(self.turns).get(message) or model(message)
+        self.turns.append((message, words))
+        return words
 
 
 class Limited(ExactCache):

@@ -56,7 +56,9 @@ def test_cosines_stand_on_the_page_and_after_the_verdict(base: Run) -> None:
     assert sum(len(each.cosines) for each in near) == hits > 20
     page = (base.path / "report.html").read_text("utf-8")
     assert "".join(f"<td>{cell}</td>" for cell in near[0].cells) in page
-    assert f"Hits of near begin at a cosine of {least:.3f}, " in " ".join(each.text for each in cosine_sentences(base))
+    assert f"message that near answered from memory has a cosine of {least:.3f} to an earlier one" in " ".join(
+        each.text for each in cosine_sentences(base)
+    )
 
 
 def test_a_run_without_words_has_no_such_table(base: Run, tmp_path: Path) -> None:

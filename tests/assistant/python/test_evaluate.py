@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from traceback import extract_tb
 
 import pytest
 
 import skg_bench
 from skg_bench.analysis.report.outside_arms import outside_sentences
+from skg_bench.core.errors import UsageError
 from tests.assistant.plugin import run
 from tests.assistant.python.test_objects import FILE, NEVER, arms, playing, unchecked
 
@@ -31,11 +33,11 @@ class ExactCache:
         return worded(self.memory[message])
 
 
-if __name__ == "__main__":
+if True:
     frozen = {"frozen": ["freeze=all", "freeze_at=60"], "fork": ["fork=ExactCache@60"]}
-    print(skg_bench.evaluate(ExactCache, ["users=6", "weeks=4"], arms=frozen))
+    print(skg_bench.evaluate(ExactCache, ["users=3", "weeks=3"], arms=frozen))
     try:
-        skg_bench.evaluate(ExactCache, ["users=6", "weeks=4", "workers=2", "cohort=3", "seed=1"])
+        skg_bench.evaluate(ExactCache, ["users=3", "weeks=3", "workers=2", "cohort=2", "seed=1"])
     except skg_bench.UsageError as error:
         print("refused:", error)
 """
@@ -56,12 +58,24 @@ def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Pat
     assert "refused: __main__:ExactCache is a class of a notebook or script" in said
     (folder,) = finished(tmp_path)
     before = skg_bench.Run(folder).manifest["data"]["source.ExactCache"]
-    smaller = NOTEBOOK.partition("    try:")[0].replace('["users=6", "weeks=4"], arms=frozen', '["users=1", "weeks=1"]')
+    smaller = NOTEBOOK.partition("    try:")[0].replace('["users=3", "weeks=3"], arms=frozen', '["users=1", "weeks=1"]')
+    smaller = smaller.replace("if True:", 'if __name__ == "__main__":')  # read again, it would not run once more
     file.write_text(smaller.replace("As I said", "As I told you"), "utf-8")
     subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
     texts = {skg_bench.Run(each).manifest["data"]["source.ExactCache"] for each in finished(tmp_path)}
     assert len(texts) == 2
     assert before in texts
+    (guarded,) = (run for each in finished(tmp_path) if (run := skg_bench.Run(each)).path != folder)
+    assert guarded.manifest["compositions"]["ExactCache"]["assistant"]["file"] == "notebook.py:ExactCache"
+
+
+def test_errors_of_a_script_are_short_and_name_the_line_of_a_class(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="seeed") as wrong:
+        skg_bench.run(["seeed=1"])
+    assert len(extract_tb(wrong.value.__traceback__)) == 2  # this file, and where it is passed on
+    with pytest.raises(UsageError, match=r"it raised ValueError: the disk is full \(.*objects.py:\d+\)") as raised:
+        skg_bench.evaluate(f"{FILE}:Failing", ["users=2", f"out={tmp_path / 'run'}"])
+    assert (len(extract_tb(raised.value.__traceback__)), raised.value.__cause__) == (2, None)
 
 
 CELLS = """

@@ -72,13 +72,9 @@ def test_answers_of_others_who_share_the_memory_are_leaks(base: Run) -> None:
 
 
 @pytest.mark.usefixtures("bare")
-@pytest.mark.parametrize(("cohort", "workers"), [(5, 1), (2, 2)])
-def test_cohorts_and_workers_change_no_row_of_a_memory_for_all(
-    base: Run, tmp_path: Path, cohort: int, workers: int
-) -> None:
+def test_cohorts_and_workers_change_no_row_of_a_memory_for_all(base: Run, tmp_path: Path) -> None:
     """Once, a dict of 200 answers for all users had 7.0 % hits with cohort=512, and 9.3 % with cohort=5."""
-    cut = (f"cohort={cohort}", f"workers={workers}")
-    other = run(tmp_path / "other", arms(**PLAYED), "reference=never", WEEKS, *cut)
+    other = run(tmp_path / "other", arms(**PLAYED), "reference=never", WEEKS, "cohort=2", "workers=2")
     for name in PLAYED:
         assert unlike(rows(base, name), rows(other, name)) == []
 

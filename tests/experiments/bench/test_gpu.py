@@ -6,8 +6,12 @@ import pytest
 from experiments.bench.speed import gpu
 from skg_bench.core.errors import UsageError
 
-pytest.importorskip("torch")
-pytest.importorskip("faiss")
+
+@pytest.fixture(autouse=True)
+def _libraries() -> None:
+    """Torch is imported where a test runs: it takes 2 s, in each process that collects."""
+    pytest.importorskip("torch")
+    pytest.importorskip("faiss")
 
 
 @pytest.mark.parametrize("name", gpu.WORK)

@@ -86,6 +86,7 @@ def test_families_whose_checks_run_words_as_code_are_refused() -> None:
         ({"families": ("rush_hour", *FAMILIES)}, "rush_hour has no task whose check tells a right answer from others"),
         ({"families": ("sokoban", *FAMILIES)}, "sokoban has no task whose check tells a right answer from others"),
         ({"families": ("game_of_life_halting", *FAMILIES)}, "game_of_life_halting has no task whose check tells"),
+        ({"families": ("nowhere",)}, "there is no family 'nowhere'"),
         ({"groups": 3}, "is 9 tasks, more than the 6 of simulator.families"),
         ({"times": 7, "groups": 1}, "1 to 6"),
         ({"reuse": "both"}, "simulator.reuse='both', valid are family, entry, none"),

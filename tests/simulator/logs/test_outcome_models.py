@@ -14,9 +14,9 @@ def test_a_fit_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that wait for one another took most of the processor time of a fit."""
     threads, fit = set[int](), LogisticRegression.fit
 
-    def watched(model: Any, *given: Any) -> Any:
+    def watched(model: Any, *given: Any, **named: Any) -> Any:
         threads.update(pool["num_threads"] for pool in threadpool_info())
-        return fit(model, *given)
+        return fit(model, *given, **named)
 
     monkeypatch.setattr(LogisticRegression, "fit", watched)
     n = 5 * FIT_ROWS

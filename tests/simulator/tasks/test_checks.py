@@ -87,6 +87,15 @@ def test_words_are_equal_or_hold_the_reference(reference: str, words: str, exact
     assert check_of("marker").grade("?", reference, words) == (RIGHT if marker else WRONG)
 
 
+def test_a_marker_in_words_that_list_everything_tells_nothing() -> None:
+    listed = [f"k{place}f-9q2m" for place in range(10_000)]
+    marker, exact = check_of("marker"), check_of("exact")
+    assert marker.grade("?", listed[7], " ".join(listed)) == UNKNOWN
+    assert marker.grade("?", "z9z9-1111", " ".join(listed)) == WRONG
+    assert marker.grade("?", listed[7], " ".join(listed[:1000])) == RIGHT
+    assert exact.grade("?", listed[7], " ".join(listed)) == WRONG
+
+
 def test_a_function_of_ones_own_may_say_that_it_does_not_know() -> None:
     mine = check_of(f"{__name__}.known")
     assert [mine.grade("?", "a", words) for words in ("a", "b", "perhaps", "")] == [RIGHT, WRONG, UNKNOWN, WRONG]

@@ -14,6 +14,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
+from skg_bench.simulator.tasks.world import Tasks
 
 ARMS = (
     "arms={never: [policy=never, curator=none], all: [assistant=recall], "
@@ -103,6 +104,9 @@ def test_without_kinds_tasks_of_one_reference_are_of_one_kind(tmp_path: Path) ->
             (),
             "tasks.jsonl, row 2: the message 'Is it k7f3-9q2m?' holds its own reference",
         ),
+        ({"reference": ""}, (), "tasks.jsonl, row 2: the reference is empty"),
+        ({"reference": " \u3000"}, (), "tasks.jsonl, row 2: the reference is empty"),
+        ({"reference": "!"}, (), "tasks.jsonl, row 2: the reference '!' has no word, number or sign"),
         ({}, ("simulator.columns.answer=null",), "simulator.columns.answer=null; name the column of references"),
         ({}, ("simulator.redact=true",), "simulator.redact=true hides what is said"),
         ({}, ("simulator.rated=2",), "simulator.rated=2 must lie in"),
@@ -114,6 +118,16 @@ def test_a_bad_table_or_key_is_refused_with_its_row(
     change: Mapping[str, str], more: Sequence[str], says: str, tmp_path: Path
 ) -> None:
     assert says in refused(tmp_path, *more, rows=[TASKS[0], {**TASKS[1], **change}, *TASKS[2:]])
+
+
+def test_an_empty_cell_of_a_text_table_is_no_reference(tmp_path: Path) -> None:
+    (file := tmp_path / "tasks.csv").write_text(
+        "user,time,message,reference\nann,2026-01-05,Hello,\nann,2026-01-06,Where am I?,Oslo\n", "utf-8"
+    )
+    world = prepare(compose(["simulator=tasks", f"simulator.path={file}", ARMS, "reference=never"])).plan.simulator
+    assert isinstance(world, Tasks)
+    assert world.references == ("Oslo",)
+    assert world.record.turns == 2
 
 
 def test_a_task_that_comes_twice_and_a_table_without_references_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Turns of a run that people judged, as what its log says of right answers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64
+from skg_bench.simulator.logs.arm_log import ArmLog
+from skg_bench.simulator.logs.decision_table import TableBlock, decision_table
+
+HIT = "hit"
+"""Column that says whether a skill answered; it may be left out."""
+JUDGED_FIELDS = ("user", "turn", "reward", "reward_propensity")
+"""Columns of a table of judged turns that are read."""
+
+
+def log_by_people(log: ArmLog, path: Path) -> ArmLog:
+    """The log with the right answers of a table in place of its own.
+
+    Raises UsageError for a table without a row for each turn, and for rewards that are neither 1 nor 0.
+    """
+    table = decision_table(path)
+    if absent := [name for name in JUDGED_FIELDS if name not in table.names]:
+        raise UsageError(
+            f"--judged {path}: it has no column {absent[0]!r}; {', '.join(JUDGED_FIELDS)} are needed. Make it by "
+            f"skg-bench data label RUN --arm ARM --n 500 --first hit --out {path.name}"
+        )
+    right, chance = (np.full(len(log.user), np.nan) for _ in range(2))
+    for block in table.blocks([*JUDGED_FIELDS, *({HIT} & set(table.names))]):
+        at = _places(log, block)
+        _check_arm(log, block, at)
+        again = ~np.isnan(chance[at])
+        again[np.setdiff1d(np.arange(len(at)), np.unique(at, return_index=True)[1])] = True
+        if again.any():
+            raise block.fault(int(again.argmax()), "turn", "this turn of the user stands in the table twice")
+        chance[at] = block.chances("reward_propensity", "a chance above 0, at most 1, is needed in every row")
+        right[at] = _rewards(block)
+    if (without := np.isnan(chance)).any():
+        i = int(without.argmax())
+        raise UsageError(
+            f"--judged {path}: {without.sum():,} of {len(chance):,} turns have no row, such as user {log.user[i]}, "
+            f"turn {log.turn[i]}; keep rows that nobody judges, with an empty reward"
+        )
+    if np.isnan(right).all():
+        raise UsageError(f"--judged {path}: no reward is filled in; write 1 or 0 where judge is 1")
+    return replace(log, right=right, judged=chance)
+
+
+def _check_arm(log: ArmLog, block: TableBlock, at: I64) -> None:
+    """Raises UsageError where a skill answered and the log says that the LLM did, or the other way round."""
+    if HIT in block.cells and (other := block.numbers(HIT, "1 or 0 is needed") != (log.skill[at] >= 0)).any():
+        raise block.fault(int(other.argmax()), HIT, "the log says otherwise; the sheet is of another arm or run")
+
+
+def _places(log: ArmLog, block: TableBlock) -> I64:
+    """Places of the rows' turns in the log."""
+    user, turn = (block.numbers(name, "a whole number is needed") for name in ("user", "turn"))
+    users = len(log.start) - 1
+    wrong = ~((user >= 0) & (user < users) & (user == np.floor(user)))
+    if wrong.any():
+        raise block.fault(int(wrong.argmax()), "user", f"the log has users 0 to {users - 1}")
+    whose = user.astype(np.int64)
+    wrong = ~((turn >= 0) & (turn < log.counts[whose]) & (turn == np.floor(turn)))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise block.fault(row, "turn", f"user {whose[row]} has turns 0 to {log.counts[whose[row]] - 1}")
+    places: I64 = log.start[whose] + turn.astype(np.int64)
+    return places
+
+
+def _rewards(block: TableBlock) -> F64:
+    words = "1 or 0 is needed, true or false, or nothing where nobody judged"
+    values = block.numbers("reward", words)
+    wrong = ~np.isnan(values) & (values != 0) & (values != 1)
+    if wrong.any():
+        raise block.fault(int(wrong.argmax()), "reward", words)
+    return values
