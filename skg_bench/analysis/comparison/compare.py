@@ -26,7 +26,7 @@ from skg_bench.analysis.counts.measure import (
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
 from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
-from skg_bench.analysis.counts.turn_logs import blocks
+from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.analysis.counts.wording import bare, interval, number, rise_or_fall
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
@@ -140,7 +140,7 @@ def compare(
     columns = [*TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS]
     columns += [name for run in runs for name in outcome_columns(run)]
     columns += LOGGED_COLUMNS if any(run.manifest.get("log") for run in runs) else ()
-    parts = blocks(groups, columns)
+    parts = user_blocks(groups, columns)
     wanted = reference if reference is not None else runs[0].config.get("reference")
     names = labels(groups)
     arms = {

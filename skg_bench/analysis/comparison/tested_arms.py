@@ -20,7 +20,7 @@ from skg_bench.analysis.counts.joined import (
     joined_tally,
     unpacked,
 )
-from skg_bench.analysis.counts.measure import alike, contrast, identical, user_sums
+from skg_bench.analysis.counts.measure import contrast, identical, same_counts, user_sums
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
 from skg_bench.analysis.counts.turn_logs import RunBlock, read_ahead
@@ -165,7 +165,7 @@ def _read(
             turns[key] = done(pools[at], arm, shared.keep)
         packed[key], base = BlockTally.of(tally), base or tally
         if key != reference:  # digests take longer than sums, and differ where these do
-            same[key] = alike(tally, base) and identical(digested(key), digested(reference))
+            same[key] = same_counts(tally, base) and identical(digested(key), digested(reference))
     for pool in pools:
         pool.let_go()
     return _Block(

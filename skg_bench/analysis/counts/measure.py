@@ -51,7 +51,7 @@ def measure(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict
 
 
 @dataclass(frozen=True, slots=True)
-class UserSums:
+class UserCounts:
     """The sums of every user of which a metric is the ratio, `[n]`."""
 
     count: F64
@@ -75,13 +75,13 @@ def by_user(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict
     return {name: of_users.ratio for name, of_users in user_sums(metrics, tally, requests).items()}
 
 
-def user_sums(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict[str, UserSums]:
+def user_sums(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict[str, UserCounts]:
     """Sums of every user for each metric."""
-    values: dict[str, UserSums] = {}
+    values: dict[str, UserCounts] = {}
     for over, group in _by_denominator(metrics).items():
         total = requests.cells.by_user(tally.by_cell[over])
         for metric in group:
-            values[metric.name] = UserSums(requests.cells.by_user(_count(metric, tally, requests)), total)
+            values[metric.name] = UserCounts(requests.cells.by_user(_count(metric, tally, requests)), total)
     return values
 
 
@@ -100,7 +100,7 @@ def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: 
     return results
 
 
-def alike(arm: Tally, reference: Tally) -> bool:
+def same_counts(arm: Tally, reference: Tally) -> bool:
     """Have two arms the same counts? Else they did not do the same on every turn."""
     pairs = ((arm.by_cell[name], reference.by_cell.get(name)) for name in arm.by_cell)
     return all(other is not None and np.array_equal(count, other, equal_nan=True) for count, other in pairs)

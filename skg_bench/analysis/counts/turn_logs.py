@@ -60,7 +60,7 @@ class RunBlock:
         return self.run.feedback(arm, columns, self.users if users is None else users)
 
 
-def blocks(runs: Sequence[RunTables], columns: Sequence[str] = ()) -> list[list[RunBlock]]:
+def user_blocks(runs: Sequence[RunTables], columns: Sequence[str] = ()) -> list[list[RunBlock]]:
     """All users of some runs in blocks, in order: of each block the part of each run, whose turn logs are read with
     all of `columns`. Memory does not grow with the number of blocks.
     """

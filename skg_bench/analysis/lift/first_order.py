@@ -13,7 +13,7 @@ import pyarrow as pa
 from skg_bench.analysis.counts.columns import column, seconds
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import worth_of
-from skg_bench.analysis.counts.turn_logs import blocks
+from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.analysis.statistics.intervals import ALPHA, Cells, Estimate, estimates
 from skg_bench.core.batch import TAG_RATINGS, TAKEN_BACK
 from skg_bench.core.calendar import EPOCH, WEEK
@@ -98,9 +98,9 @@ def first_order(run: RunTables, arm: str, never: str) -> Lifts:
 
     Raises UsageError for arms that did not meet the same events, and where nobody knows what was right.
     """
-    parts = [_of_block(block, arm, never, again=False) for (block,) in blocks([run])]
+    parts = [_of_block(block, arm, never, again=False) for (block,) in user_blocks([run])]
     if not any(len(part.skill) for part in parts) and any(part.came_back for part in parts):
-        parts = [_of_block(block, arm, never, again=True) for (block,) in blocks([run])]
+        parts = [_of_block(block, arm, never, again=True) for (block,) in user_blocks([run])]
     rows = np.cumsum([0, *(len(part.users) for part in parts)])
     return Lifts(
         noun=parts[0].noun,

@@ -10,7 +10,7 @@ from skg_bench.analysis.counts.joined import BlockEvents, BlockTally, JoinedEven
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
 from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, Tally, events, tallies
-from skg_bench.analysis.counts.turn_logs import blocks
+from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_users
 from skg_bench.analysis.report.typeset import typeset_value
 from skg_bench.core.errors import UsageError
@@ -76,7 +76,7 @@ def _read(run: Run, weeks: int = 0) -> tuple[JoinedEvents, dict[str, Tally]]:
     """
     parts, arms = list[BlockEvents](), dict[str, list[BlockTally]]()
     columns = [*TALLY_COLUMNS, *outcome_columns(run), *(LOGGED_COLUMNS if run.manifest.get("log") else ())]
-    for (block,) in blocks([run], columns):
+    for (block,) in user_blocks([run], columns):
         requests = events(block, None, weeks)
         parts.append(BlockEvents.of(requests))
         for arm in run.arms:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.analysis.counts.turn_logs import blocks
+from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.analysis.lift.first_order import LEAST_SERVINGS, Lifts, first_order
 from skg_bench.analysis.report.addresses import turn_link
 from skg_bench.analysis.report.chart import Chart, Series
@@ -51,7 +51,7 @@ def skill_table(run: Run, content: Summary, css: str) -> SkillTable | None:
     given = run.manifest["compositions"].get(arm, {}).get("book", "own") != "own"
     if never in (None, arm) or content.incomplete or given or shared_by(run):
         return None
-    both = (block.turns(each, ["answer_correct"]) for (block,) in blocks([run]) for each in (arm, str(never)))
+    both = (block.turns(each, ["answer_correct"]) for (block,) in user_blocks([run]) for each in (arm, str(never)))
     if any(turns["answer_correct"].null_count for turns in both):
         return None
     lifts = first_order(run, arm, str(never))

@@ -21,7 +21,7 @@ from skg_bench.analysis.counts.measure import contrast, denominator, identical, 
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.roles import Roles
 from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Requests, Tally, events, tallies
-from skg_bench.analysis.counts.turn_logs import RunBlock, blocks, read_ahead
+from skg_bench.analysis.counts.turn_logs import RunBlock, read_ahead, user_blocks
 from skg_bench.analysis.statistics.curves import Band, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.document import Waterfall
@@ -90,7 +90,7 @@ def collect(
     """All arms of a run, of whose turns `columns` are read. `metrics_at` gives, for these events, the metrics that are
     shown, those that compare with `never`, and utility at other prices.
     """
-    parts = _read_all(partial(_read, role=role, utility=utility), [block for (block,) in blocks([run], columns)])
+    parts = _read_all(partial(_read, role=role, utility=utility), [block for (block,) in user_blocks([run], columns)])
     requests = joined_events([part.on for part in parts])
     shown, beyond, prices = metrics_at(requests)
     results = Found(requests, saturation_of([part.used for part in parts]))

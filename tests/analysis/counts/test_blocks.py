@@ -81,7 +81,7 @@ def test_a_table_has_the_same_bits_from_a_block_for_each_shard_which_alone_is_he
 
 
 def test_a_block_holds_the_turns_of_one_arm_until_it_lets_them_go(run: Run) -> None:
-    ((block,), *_) = turn_logs.blocks([run], ["time"])
+    ((block,), *_) = turn_logs.user_blocks([run], ["time"])
     for arm in run.arms:
         block.turns(arm, ["time"])
         assert list(block.held) == [arm]
@@ -93,7 +93,7 @@ def test_blocks_hold_all_users_once_in_whole_shards(run: Run, longer: Run, monke
     first, second = longer.rows().values()
     for turns, sizes in ((SMALL, [256, 14]), (first + second - 1, [256, 14]), (first + second, [270])):
         monkeypatch.setattr(turn_logs, "BLOCK_TURNS", turns)
-        blocks = turn_logs.blocks([run, longer])
+        blocks = turn_logs.user_blocks([run, longer])
         assert [len(block.users) for block, _ in blocks] == sizes
         assert [user for block, _ in blocks for user in block.users] == list(range(270))
         assert sum(block.turns("skg", []).num_rows for block, _ in blocks) == sum(run.rows().values())
