@@ -65,7 +65,7 @@ class ReplayedPolicy:
     these_users: tuple[float, float]  # 95 % interval of the value for the users of the log
     these_users_difference: tuple[float, float]
     sensitivity: tuple[float, float]  # band of the difference: other ratings, unsupported answers all wrong or right
-    bounds: tuple[float, float]  # of the value, if every unknown answer is wrong, or right, at a mean price
+    bounds: tuple[float, float]  # of the value, if unknown answers are wrong, or right; NaN: not all are judged
     withheld: str  # reason, and what to log instead; "": none
 
 

@@ -220,7 +220,7 @@ def _of_target(sums: ReplayedSums, logged: LoggedRewards) -> _Mean:
     m = slice(None, _MILDER)
     audit = float(sums.of("audit")[:, m].sum(axis=0).mean()) / n**2
     down, up = -float(unsupported[m].mean()), float((their_scale - unsupported)[m].mean())
-    low, high = float((values - chance).min()), float((values - chance + scale).max())
+    low, high = _NONE if logged.missing else (float((values - chance).min()), float((values - chance + scale).max()))
     return _Mean(
         float(values[m].mean()), sums.of("value")[:, m].mean(axis=1), values[m], float(values[_MILDER] - values[0]),
         float(values[_HARSHER] - values[0]), (down, up), (low, high),

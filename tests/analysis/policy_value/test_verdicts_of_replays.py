@@ -135,5 +135,6 @@ def test_intervals_of_a_log_of_which_some_turns_are_judged_hold_the_truth() -> N
         halved = np.mean([abs(truth - (low + high) / 2) <= (high - low) / 4 for truth, (low, high) in pairs])
         assert 0.93 < held < 0.98
         assert halved < 0.8
+    assert np.isnan([each.replays[0].bounds for _, each in made]).all()  # a model says what unjudged answers are worth
     others = [(0.92 * 0.7 + 0.08 * 0.8, each.values[1].interval) for _, each in made]
     assert 0.93 < np.mean([low <= truth <= high for truth, (low, high) in others]) < 0.98
