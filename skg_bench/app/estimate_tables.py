@@ -126,7 +126,7 @@ def _parts(log: Path, estimates: PolicyEstimates, *, by_row: bool) -> EstimatePa
         f"{log}: {estimates.rows:,} decisions, {users}{missing}",
         EstimateTable(values, [_cells(value, by_row=by_row) for value in estimates.values]),
         EstimateTable(weighed, [_weight_cells(weights) for weights in estimates.weights]),
-        *(f"* {each.policy} is withheld: {each.withheld}" for each in estimates.weights if each.withheld),
+        *(f"* {policy} is withheld: {reason}" for policy, reason in estimates.reasons),
         *(["* biased: shrunk weights, or a model alone, get no verdict"] if biased else []),
         STEP_WORDS,
         _INTERVALS.format(how=how),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,7 @@ def estimate(
             replayed.logged, replayed.targets, replayed.calibrations, estimand=estimand, reference=against,
             stream=replayed.stream,
         )  # fmt: skip
-        if estimand != LOOP:
+        if estimand != LOOP or isnan(made.values[0].value):
             return made
         beside = _in_states_of_log(replayed.decisions, target_chances(run, logger, targets or {}), against)
         return replace(made, values=(*made.values, *beside))

@@ -53,7 +53,7 @@ def replay_parts(log: Path, estimates: PolicyEstimates) -> EstimateParts:
         EstimateTable(values, [_cells(value, known.get(value.policy)) for value in estimates.values]),
         EstimateTable(shares, [_knowledge(each) for each in estimates.replays]),
         EstimateTable(["model", "rows", "predicted", "observed", "worst fifth"], calibrated),
-        *(f"* {each.policy} is withheld: {each.withheld}" for each in estimates.replays if each.withheld),
+        *(f"* {policy} is withheld: {reason}" for policy, reason in estimates.reasons),
         *(
             _LOOP if loop else _SNAPSHOT,
             *([STEP_WORDS] if stepped else []),

@@ -108,5 +108,14 @@ class PolicyEstimates:
     values: tuple[PolicyValue, ...]
     weights: tuple[PolicyWeights, ...]
     replays: tuple[ReplayedPolicy, ...] = ()  # for the estimands loop and snapshot, in place of weights
+    of_log: ReplayedPolicy | None = None  # the log itself, beside replays
     calibrations: tuple[ModelCalibration, ...] = ()  # of the models that these needed
     stream: StreamCheck | None = None  # do users react to answers? None: the log's policy decides by more than scores
+
+    @property
+    def reasons(self) -> tuple[tuple[str, str], ...]:
+        """Policies that are withheld, and why."""
+        rows: list[PolicyWeights | ReplayedPolicy] = [*self.weights, *self.replays]
+        if self.of_log is not None:
+            rows.insert(0, self.of_log)
+        return tuple((each.policy, each.withheld) for each in rows if each.withheld)

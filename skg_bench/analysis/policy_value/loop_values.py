@@ -159,7 +159,10 @@ def loop_values(
     """
     means = {LOG: _of_log(logged, targets), **{name: _of_target(sums, logged) for name, sums in targets.items()}}
     reactive = "" if stream is None else _reacting(stream)
-    withheld = {LOG: ""} | {name: reactive or _reason(sums, logged, calibrations) for name, sums in targets.items()}
+    misjudged = _misjudged(logged)
+    withheld = {LOG: misjudged} | {
+        name: reactive or misjudged or _reason(sums, calibrations) for name, sums in targets.items()
+    }
     values, replays = [], []
     for name, mean in means.items():
         gap = mean.minus(means[reference])
@@ -177,19 +180,19 @@ def loop_values(
             verdict, difference, other_gap, these_gap = "withheld", nan, _NONE, _NONE
         if withheld[name]:
             other, these = _NONE, _NONE
-        values.append(PolicyValue(name, estimand, "replay", mean.value, other, None, difference, other_gap, verdict))
-        if name != LOG:
-            known, modelled, unsupported, invented = map(targets[name].share, REPLAY_SUMS[-4:])
-            band = gap.band if name != reference else mean.band
-            replays.append(
-                ReplayedPolicy(
-                    name, known, modelled, unsupported, invented, these, these_gap, band, mean.bounds, reason
-                )
-            )  # fmt: skip
+        value = nan if misjudged else mean.value
+        values.append(PolicyValue(name, estimand, "replay", value, other, None, difference, other_gap, verdict))
+        known, modelled, unsupported, invented = (
+            (1.0, 0.0, 0.0, 0.0) if name == LOG else map(targets[name].share, REPLAY_SUMS[-4:])
+        )
+        band = _NONE if misjudged else gap.band if name != reference else mean.band
+        replays.append(
+            ReplayedPolicy(name, known, modelled, unsupported, invented, these, these_gap, band, mean.bounds, reason)
+        )
     rows = round(float(logged.turns.sum()))
     return PolicyEstimates(
-        reference, rows, len(logged.turns), logged.missing, tuple(values), (), tuple(replays), tuple(calibrations),
-        stream,
+        reference, rows, len(logged.turns), logged.missing, tuple(values), (), tuple(replays[1:]), replays[0],
+        tuple(calibrations), stream,
     )  # fmt: skip
 
 
@@ -290,8 +293,8 @@ def _reacting(stream: StreamCheck) -> str:
     )
 
 
-def _reason(sums: ReplayedSums, logged: LoggedRewards, calibrations: Sequence[ModelCalibration]) -> str:
-    """Reason to withhold verdicts on a target, and what to log instead; empty: none."""
+def _misjudged(logged: LoggedRewards) -> str:
+    """Reason to withhold all, the log's own value too; empty: none."""
     mean, error = logged.judging
     if logged.missing and not isfinite(mean):
         return (
@@ -303,6 +306,11 @@ def _reason(sums: ReplayedSums, logged: LoggedRewards, calibrations: Sequence[Mo
             f"the mean weight of judged turns is {mean:.3g} +- {error:.2g} and not 1: reward_propensity is not the "
             "chance with which they were drawn. Draw them by skg-bench data label"
         )
+    return ""
+
+
+def _reason(sums: ReplayedSums, calibrations: Sequence[ModelCalibration]) -> str:
+    """Reason to withhold verdicts on a target, and what to log instead; empty: none."""
     if (invented := sums.share("invented")) > MOST_INVENTED:
         return (
             f"on {100 * invented:.1f} % of turns it makes an offer after an answer after which the log made none: "

@@ -78,9 +78,7 @@ def _size(estimates: PolicyEstimates) -> str:
 
 def _reasons(estimates: PolicyEstimates, letters: int) -> list[str]:
     """Reasons of what is withheld, in lines."""
-    known = [(each.policy, each.withheld) for each in estimates.weights]
-    known += [(each.policy, each.withheld) for each in estimates.replays]
-    reasons = (f"{policy} is withheld: {withheld}." for policy, withheld in known if withheld)
+    reasons = (f"{policy} is withheld: {withheld}." for policy, withheld in estimates.reasons)
     return [line for reason in reasons for line in wrap(reason, letters)]
 
 

@@ -138,3 +138,16 @@ def test_intervals_of_a_log_of_which_some_turns_are_judged_hold_the_truth() -> N
     assert np.isnan([each.replays[0].bounds for _, each in made]).all()  # a model says what unjudged answers are worth
     others = [(0.92 * 0.7 + 0.08 * 0.8, each.values[1].interval) for _, each in made]
     assert 0.93 < np.mean([low <= truth <= high for truth, (low, high) in others]) < 0.98
+
+
+@pytest.mark.parametrize("reference", ["log", "target"])
+def test_a_log_that_was_not_judged_as_its_chances_say_has_no_value_either(reference: str) -> None:
+    sums = dict.fromkeys(REPLAY_SUMS, 0.0) | {"turns": TURNS, "value": 60.0, "known": TURNS}
+    target = ReplayedSums(np.array([np.full((G, 7), sums[name]) for name in REPLAY_SUMS]))
+    logged = LoggedRewards(np.full(G, TURNS), np.full(G, 60.0), 900, judging=(0.15, 0.05))
+    made = loop_values(logged, {"target": target}, [], estimand="loop", reference=reference)
+    reason = "the mean weight of judged turns is 0.15"
+    assert [(name, reason in why) for name, why in made.reasons] == [("log", True), ("target", True)]
+    assert np.isnan([each.difference for each in made.values if each.policy != reference]).all()
+    assert np.isnan([(each.value, *each.interval) for each in made.values]).all()
+    assert np.isnan([each.sensitivity for each in made.replays]).all()
