@@ -141,6 +141,8 @@ def _in_states_of_log(log: LoggedDecisions, chances: Mapping[str, F64], against:
     total = sums.total()
     if total.highest > total.lowest:
         made = step_values(total, wanted, reference=against, users=True)
+        if against in dict(made.reasons):
+            return
         yield from (value for value in made.values if value.policy in chances and value.verdict != "withheld")
 
 

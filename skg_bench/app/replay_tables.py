@@ -34,7 +34,7 @@ _INTERVALS = (
 def replay_parts(log: Path, estimates: PolicyEstimates) -> EstimateParts:
     """Values of replayed arms, the shares of their turns that are logged, and the calibration of the models."""
     against = f"difference to {estimates.reference}"
-    known = {each.policy: each for each in estimates.replays}
+    known = {each.policy: each for each in (estimates.of_log, *estimates.replays) if each is not None}
     values = ["policy", "estimand", "value", against, "these users", "verdict"]
     shares = ["target", "known", "modelled", "unsupported", "offers invented", "band of the difference", "bounds"]
     calibrated = [
@@ -51,7 +51,7 @@ def replay_parts(log: Path, estimates: PolicyEstimates) -> EstimateParts:
     return [
         f"{log}: {estimates.rows:,} turns, {estimates.users or 0:,} users{missing}",
         EstimateTable(values, [_cells(value, known.get(value.policy)) for value in estimates.values]),
-        EstimateTable(shares, [_knowledge(each) for each in estimates.replays]),
+        EstimateTable(shares, [_knowledge(each, estimates.reference) for each in estimates.replays]),
         EstimateTable(["model", "rows", "predicted", "observed", "worst fifth"], calibrated),
         *(f"* {policy} is withheld: {reason}" for policy, reason in estimates.reasons),
         *(
@@ -85,12 +85,10 @@ def _cells(value: PolicyValue, known: ReplayedPolicy | None) -> list[str]:
     return [value.policy, value.estimand, with_ends(value.value, value.interval, ""), gap, these, value.verdict]
 
 
-def _knowledge(each: ReplayedPolicy) -> list[str]:
+def _knowledge(each: ReplayedPolicy, reference: str) -> list[str]:
     shares = (each.known, each.modelled, each.unsupported, each.invented)
-    return [
-        each.policy, *(f"{100 * share:.2f} %" for share in shares), ends_in_words(each.sensitivity, "+"),
-        ends_in_words(each.bounds, ""),
-    ]  # fmt: skip
+    band = "-" if each.policy == reference else ends_in_words(each.sensitivity, "+")
+    return [each.policy, *(f"{100 * share:.2f} %" for share in shares), band, ends_in_words(each.bounds, "")]
 
 
 def with_ends(value: float, ends: tuple[float, float], sign: str) -> str:
