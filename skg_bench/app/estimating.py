@@ -20,6 +20,7 @@ from skg_bench.analysis.policy_value.estimates import LOG, LOOP, SNAPSHOT, STEP,
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, PolicyEstimator, chosen_estimators
 from skg_bench.analysis.policy_value.loop_values import loop_values
 from skg_bench.analysis.policy_value.step_values import step_values
+from skg_bench.app.judged_turns import DRAWN, DrawnRows
 from skg_bench.app.logged_choices import one_arm, run_decisions, target_chances
 from skg_bench.app.replayed_arms import UTILITY, replay_arms
 from skg_bench.core.errors import UsageError, nearest
@@ -47,6 +48,7 @@ DECISION_FIELDS = {
 }
 """Columns that a log may have, and what each says."""
 NEEDED_FIELDS = ("propensity", "reward")
+_SHEET = ("reward", "reward_propensity")  # columns that a sheet of drawn rows has beside DRAWN
 FieldColumns = Mapping[str, str]  # by field
 
 
@@ -106,7 +108,9 @@ def estimate(
         raise UsageError(f"--judged {judged} goes with --target in a run, replayed; of a table give its column reward")
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
-    blocks = table.blocks(list(dict.fromkeys([*columns.values(), *(p for p in named.values() if isinstance(p, str))])))
+    drawn = DrawnRows() if {DRAWN, *_SHEET} <= set(table.names) and columns["reward"] == "reward" else None
+    needed = [*columns.values(), *(p for p in named.values() if isinstance(p, str)), *([DRAWN] if drawn else [])]
+    blocks = table.blocks(list(dict.fromkeys(needed)))
     first = next(blocks, None)
     if first is None or not len(first):
         raise UsageError(f"{table.path} has no rows; give a row for each decision")
@@ -122,7 +126,10 @@ def estimate(
     wanted: dict[str, list[PolicyEstimator]] = {LOG: [ESTIMATORS["ips"]]}
     wanted |= {name: [each for each in chosen if name in model or not each.model] for name in named}
     reference = list(wanted).index(against)
-    sums = _summed(chain([first], blocks), columns, named, wanted, lists=lists, by_row=by_row, reference=reference)
+    read = chain([first], blocks)
+    sums = _summed(read, columns, named, wanted, lists=lists, by_row=by_row, reference=reference, drawn=drawn)
+    if drawn is not None:
+        drawn.check(table.path)
     try:
         return step_values(sums, wanted, reference=against, users="user" in columns)
     except UsageError as error:
@@ -297,11 +304,14 @@ def _summed(
     lists: set[str],
     by_row: bool,
     reference: int,
+    drawn: DrawnRows | None,
 ) -> SummedDecisions:
     reader = _Reader(columns, policies, lists, UserNumbers())
     sums = DecisionSums([needed_terms(estimators) for estimators in wanted.values()], rows=by_row, reference=reference)
     for block in blocks:
         candidates = block.candidates(columns["candidates"], columns["action"]) if lists else None
         log = reader.log(block, candidates)
+        if drawn is not None:
+            drawn.add(block, log.reward)
         sums.add(log, [PolicyChoices(log.propensity), *reader.choices(block, candidates)])
     return sums.total()

@@ -1,6 +1,6 @@
 """Turns of a run that people judged, as what its log says of right answers."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +12,49 @@ from skg_bench.simulator.logs.decision_table import TableBlock, decision_table
 
 HIT = "hit"
 """Column that says whether a skill answered; it may be left out."""
+DRAWN = "judge"
+"""Column that says which rows were drawn to be judged; it may be left out."""
 JUDGED_FIELDS = ("user", "turn", "reward", "reward_propensity")
 """Columns of a table of judged turns that are read."""
+
+
+@dataclass
+class DrawnRows:
+    """Count of rows that were drawn to be judged, and of those among them that nobody judged."""
+
+    drawn: int = 0
+    empty: int = 0
+    first: int = 0  # of the empty ones
+
+    def add(self, block: TableBlock, reward: F64) -> None:
+        """Raises UsageError for a row that was judged and not drawn."""
+        words = "1 or 0 is needed, as skg-bench data label writes it; rename the column if it says something else"
+        judge, known = block.numbers(DRAWN, words), ~np.isnan(reward)
+        if (neither := (judge != 0) & (judge != 1)).any():  # NaN, too
+            raise block.fault(int(neither.argmax()), DRAWN, words)
+        if (more := known & (judge == 0)).any():
+            raise block.fault(
+                int(more.argmax()), DRAWN, "its reward is filled in, and the row was not drawn; leave its reward empty"
+            )
+        missing = np.flatnonzero(~known & (judge == 1))
+        if len(missing) and not self.empty:
+            self.first = int(block.position[missing[0]])
+        self.drawn, self.empty = self.drawn + int((judge == 1).sum()), self.empty + len(missing)
+
+    def check(self, path: Path) -> None:
+        """Raises UsageError if a drawn row was not judged."""
+        if self.empty:
+            raise UsageError(
+                f"{path}: {self.empty:,} of {self.drawn:,} drawn rows have no reward, such as row {self.first}; fill "
+                "in reward where judge is 1, in all of them: those that are easy to judge are no sample of the rest"
+            )
 
 
 def log_by_people(log: ArmLog, path: Path) -> ArmLog:
     """The log with the right answers of a table in place of its own.
 
-    Raises UsageError for a table without a row for each turn, and for rewards that are neither 1 nor 0.
+    Raises UsageError for a table without a row for each turn, for rewards that are neither 1 nor 0, and for rewards of
+    other turns than were drawn.
     """
     table = decision_table(path)
     if absent := [name for name in JUDGED_FIELDS if name not in table.names]:
@@ -28,7 +63,8 @@ def log_by_people(log: ArmLog, path: Path) -> ArmLog:
             f"skg-bench data label RUN --arm ARM --n 500 --first hit --out {path.name}"
         )
     right, chance = (np.full(len(log.user), np.nan) for _ in range(2))
-    for block in table.blocks([*JUDGED_FIELDS, *({HIT} & set(table.names))]):
+    drawn = DrawnRows()
+    for block in table.blocks([*JUDGED_FIELDS, *({HIT, DRAWN} & set(table.names))]):
         at = _places(log, block)
         _check_arm(log, block, at)
         again = ~np.isnan(chance[at])
@@ -37,6 +73,9 @@ def log_by_people(log: ArmLog, path: Path) -> ArmLog:
             raise block.fault(int(again.argmax()), "turn", "this turn of the user stands in the table twice")
         chance[at] = block.chances("reward_propensity", "a chance above 0, at most 1, is needed in every row")
         right[at] = _rewards(block)
+        if DRAWN in block.cells:
+            drawn.add(block, right[at])
+    drawn.check(path)
     if (without := np.isnan(chance)).any():
         i = int(without.argmax())
         raise UsageError(

@@ -81,6 +81,17 @@ def test_a_sheet_that_nobody_has_filled_in_yet_is_named(log: Path) -> None:
     assert "fill in reward where judge is 1" in refused("estimate", "j.csv", "--policy", "new=fewer")
 
 
+def test_a_sheet_on_which_other_rows_were_judged_than_drawn_is_refused(log: Path) -> None:
+    head, drawn, other = "user,propensity,judge,reward,reward_propensity\n", "a,0.5,1,1,0.5\n", "b,0.5,0,,0.5\n"
+    for rows, says in (
+        ("a,0.5,1,,0.5\n", "1 of 3 drawn rows have no reward, such as row 5"),
+        ("b,0.5,0,0,0.5\n", "row 5: judge is '0'; its reward is filled in, and the row was not drawn"),
+        ("b,0.5,anna,0,0.5\n", "row 5: judge is 'anna'; 1 or 0 is needed"),
+    ):
+        Path("j.csv").write_text(head + drawn + other + drawn + rows)
+        assert says in refused("estimate", "j.csv", "--policy", "new=0.5")
+
+
 def test_texts_with_line_ends_of_any_kind_stay_in_their_row(log: Path) -> None:
     texts = ["a\rb", "a\nb", "a\r\nb", 'a"b', "a,b", "x\r"]
     table = {"message": texts, "propensity": [0.5] * 6, "fewer": [0.4] * 6}

@@ -34,7 +34,7 @@ def printed(unknown: float) -> tuple[list[list[str]], list[list[str]], list[str]
 
 def test_the_log_has_both_intervals_and_the_reference_no_band() -> None:
     values, shares, lines = printed(unknown=5.0)
-    log, first, second = values
+    log, first, _ = values
     assert (log[0], log[-1], first[-1]) == ("log", "lower", "reference")
     assert "-0.05 to -0.05" in log[4]
     assert first[4] == "-"

@@ -181,6 +181,8 @@ def judged(run: Run, path: Path, *, keep: float = 1.0, chance: float | None = No
         if row["judge"] == "1" and (row["hit"] == "1" or int(row["turn"]) % 100 < 100 * keep):
             row["reward"] = "true" if truth_ else "false"
         row["reward_propensity"] = row["reward_propensity"] if chance is None else str(chance)
+        if keep < 1:
+            del row["judge"]
     filled = path / "filled.csv"
     with filled.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
@@ -240,6 +242,8 @@ def test_chances_by_which_turns_were_not_drawn_are_caught(run: Run, tmp_path: Pa
         ("user,turn,reward,reward_propensity\n0,0,0.7,0.5", "1 or 0 is needed"),
         ("user,turn,reward,reward_propensity\n0,0,1,0", "a chance above 0, at most 1"),
         ("user,turn,hit,reward,reward_propensity\n0,0,1,1,0.5", "the sheet is of another arm or run"),
+        ("user,turn,judge,reward,reward_propensity\n0,0,0,1,0.5", "row 2: judge is '0'; its reward is filled in"),
+        ("user,turn,judge,reward,reward_propensity\n0,0,1,,0.5\n0,1,1,1,0.5", "1 of 2 drawn rows have no reward, such"),
     ],
 )
 def test_a_table_that_does_not_judge_the_turns_of_the_log_is_refused(
