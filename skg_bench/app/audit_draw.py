@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skg_bench.analysis.labels.sheets import guarded
-from skg_bench.app.judged_turns import DRAWN, HIT
+from skg_bench.app.judged_turns import DRAWN, HIT, SHEET_ARM, TURN_TEXTS, sheet_arm
 from skg_bench.app.logged_choices import one_arm
 from skg_bench.app.progress import console
 from skg_bench.app.replayed_arms import check_replayable
@@ -87,12 +87,13 @@ def turns_to_judge(run: Run, arm: str) -> DecisionTable:
         at = np.searchsorted(user, user) + np.maximum(source, 0)
         stored = pc.if_else(pa.array(source >= 0), text.take(pa.array(at)), pa.scalar(None, pa.string()))
         cells = {
-            "user": table["user"].combine_chunks(), "turn": table["turn"].combine_chunks(), "message": text,
-            "answer_to": stored, HIT: pa.array((table["skill"].to_numpy() >= 0).astype(np.int8)),
+            "user": table["user"].combine_chunks(), "turn": table["turn"].combine_chunks(), TURN_TEXTS[0]: text,
+            TURN_TEXTS[1]: stored, HIT: pa.array((table["skill"].to_numpy() >= 0).astype(np.int8)),
+            SHEET_ARM: pa.array([sheet_arm(run, arm)] * len(table)),
         }  # fmt: skip
         yield TableBlock(run.path, np.arange(1, len(table) + 1), {name: cells[name] for name in columns})
 
-    return DecisionTable(run.path, ("user", "turn", "message", "answer_to", HIT), blocks)
+    return DecisionTable(run.path, ("user", "turn", *TURN_TEXTS, HIT, SHEET_ARM), blocks)
 
 
 def drawn_rows(preferred: Bool, n: int, seed: int) -> tuple[Bool, F64]:

@@ -5,13 +5,19 @@ from pathlib import Path
 
 import numpy as np
 
+from skg_bench.analysis.labels.sheets import unguarded
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.simulator.logs.arm_log import ArmLog
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.logs.arm_log import ArmLog, arm_log
 from skg_bench.simulator.logs.decision_table import TableBlock, decision_table
 
 HIT = "hit"
 """Column that says whether a skill answered; it may be left out."""
+SHEET_ARM = "arm"
+"""Column that names arm and run whose turns are judged; it may be left out."""
+TURN_TEXTS = ("message", "answer_to")
+"""Columns of the message, and of the one whose stored answer was given; they may be left out."""
 DRAWN = "judge"
 """Column that says which rows were drawn to be judged; it may be left out."""
 JUDGED_FIELDS = ("user", "turn", "reward", "reward_propensity")
@@ -50,13 +56,18 @@ class DrawnRows:
             )
 
 
-def log_by_people(log: ArmLog, path: Path) -> ArmLog:
-    """The log with the right answers of a table in place of its own.
+def sheet_arm(run: Run, arm: str) -> str:
+    """Name of an arm and its run, as sheets of its turns have it."""
+    return f"{arm} of {run.manifest['identity'][:16]}"
+
+
+def log_by_people(run: Run, arm: str, path: Path) -> ArmLog:
+    """The log of an arm with the right answers of a table in place of its own.
 
     Raises UsageError for a table without a row for each turn, for rewards that are neither 1 nor 0, and for rewards of
     other turns than were drawn.
     """
-    table = decision_table(path)
+    log, table = arm_log(run, arm), decision_table(path)
     if absent := [name for name in JUDGED_FIELDS if name not in table.names]:
         raise UsageError(
             f"--judged {path}: it has no column {absent[0]!r}; {', '.join(JUDGED_FIELDS)} are needed. Make it by "
@@ -64,9 +75,10 @@ def log_by_people(log: ArmLog, path: Path) -> ArmLog:
         )
     right, chance = (np.full(len(log.user), np.nan) for _ in range(2))
     drawn = DrawnRows()
-    for block in table.blocks([*JUDGED_FIELDS, *({HIT, DRAWN} & set(table.names))]):
+    for block in table.blocks([*JUDGED_FIELDS, *({HIT, DRAWN, SHEET_ARM, *TURN_TEXTS} & set(table.names))]):
         at = _places(log, block)
-        _check_arm(log, block, at)
+        _check_arm(log, block, at, sheet_arm(run, arm))
+        _check_texts(log, block, at)
         again = ~np.isnan(chance[at])
         again[np.setdiff1d(np.arange(len(at)), np.unique(at, return_index=True)[1])] = True
         if again.any():
@@ -87,10 +99,41 @@ def log_by_people(log: ArmLog, path: Path) -> ArmLog:
     return replace(log, right=right, judged=chance)
 
 
-def _check_arm(log: ArmLog, block: TableBlock, at: I64) -> None:
-    """Raises UsageError where a skill answered and the log says that the LLM did, or the other way round."""
+def _check_arm(log: ArmLog, block: TableBlock, at: I64, arm: str) -> None:
+    """Raises UsageError for another arm, and where a skill answered and the log says that the LLM did, or the other way
+    round.
+    """
+    if SHEET_ARM in block.cells and (other := _texts(block, SHEET_ARM) != arm).any():
+        raise block.fault(int(other.argmax()), SHEET_ARM, f"the log is {arm!r}; the sheet is of another arm or run")
     if HIT in block.cells and (other := block.numbers(HIT, "1 or 0 is needed") != (log.skill[at] >= 0)).any():
         raise block.fault(int(other.argmax()), HIT, "the log says otherwise; the sheet is of another arm or run")
+
+
+def _check_texts(log: ArmLog, block: TableBlock, at: I64) -> None:
+    """Raises UsageError where the log has another message, or another one whose answer was given."""
+    source = log.source_turn[at]
+    texts = np.array([*map(_plain, log.messages), ""], object)
+    stored = log.text[log.start[log.user[at]] + np.maximum(source, 0)]
+    for name, text in zip(TURN_TEXTS, (log.text[at], np.where(source >= 0, stored, len(log.messages))), strict=True):
+        if name not in block.cells:
+            continue
+        if (other := _texts(block, name) != texts[text]).any():
+            row = int(other.argmax())
+            raise block.fault(
+                row, name, f"the log has {texts[text[row]][:60]!r}; the sheet is of another run, or rows were moved; "
+                f"if a spreadsheet program changed the text, remove the column {name}"
+            )  # fmt: skip
+
+
+def _texts(block: TableBlock, column: str) -> np.ndarray:
+    """Cells as plain texts `[n]`."""
+    words = ("" if cell is None else str(cell) for cell in block.cells[column].to_pylist())
+    return np.array([_plain(unguarded(word)) for word in words], object)
+
+
+def _plain(text: str) -> str:
+    """A text with single blanks, as spreadsheet programs change ends of lines."""
+    return " ".join(text.split())
 
 
 def _places(log: ArmLog, block: TableBlock) -> I64:

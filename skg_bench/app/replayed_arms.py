@@ -171,7 +171,7 @@ def _plan(
     origin, mine = FromFile(str(run.path), trusted=False), run.manifest["compositions"][arm]
     _check_logger(run, arm, mine)
     compositions = {arm: mine, **{name: _target(arm, mine, name, texts, since) for name, texts in targets.items()}}
-    log = arm_log(run, arm) if judged is None else log_by_people(arm_log(run, arm), judged)
+    log = arm_log(run, arm) if judged is None else log_by_people(run, arm, judged)
     embedder = build("embedder", run.config["embedder"], origin)
     if embedder.digest != run.manifest["data"]["embedder"]:
         raise UsageError(f"{run.path} was made from other data (embedder) than are here now; run it again")

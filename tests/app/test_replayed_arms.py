@@ -14,6 +14,7 @@ import skg_bench
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import worth_of
 from skg_bench.analysis.policy_value.estimates import PolicyEstimates, PolicyValue, ReplayedPolicy
+from skg_bench.app.judged_turns import log_by_people
 from skg_bench.app.replayed_arms import replay_arms
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder import schema
@@ -229,6 +230,35 @@ def test_chances_by_which_turns_were_not_drawn_are_caught(run: Run, tmp_path: Pa
         (tmp_path / name).mkdir()
         (knows,) = by_people(run, judged(run, tmp_path / name, keep=keep, chance=chance)).replays
         assert "reward_propensity is not the chance" in knows.withheld
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "says"),
+    [
+        ("arm", "strict of", "the log is 'rule of"),
+        ("message", "Another message", "the log has"),
+        ("answer_to", "Another message", "the log has"),
+    ],
+)
+def test_a_sheet_of_other_turns_is_refused_by_what_stands_in_it(
+    column: str, text: str, says: str, run: Run, tmp_path: Path
+) -> None:
+    """Blanks and ends of lines may be others, and a text may be guarded."""
+    sheet = judged(run, tmp_path)
+    with sheet.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["arm"] for row in rows} == {f"rule of {run.manifest['identity'][:16]}"}
+    for changes, fails in (({"message": f" {rows[3]['message']}\n"}, False), ({column: text}, True)):
+        rows[3] |= changes
+        with sheet.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        if fails:
+            with pytest.raises(UsageError, match=f"row 5: {column} is .*{says}"):
+                log_by_people(run, "rule", sheet)
+        else:
+            log_by_people(run, "rule", sheet)
 
 
 @pytest.mark.parametrize(
