@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skg_bench.analysis.labels.sheets import guarded
-from skg_bench.app.judged_turns import DRAWN, HIT, SHEET_ARM, TURN_TEXTS, sheet_arm
+from skg_bench.app.judged_turns import HIT, SHEET_ARM, TO_JUDGE, TURN_TEXTS, sheet_arm
 from skg_bench.app.logged_choices import one_arm
 from skg_bench.app.progress import console
 from skg_bench.app.replayed_arms import check_replayable
@@ -25,7 +25,7 @@ from skg_bench.core.temporary import write_private
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.decision_table import DecisionTable, TableBlock, is_list
 
-ADDED = (DRAWN, "reward", "reward_propensity")
+ADDED = (TO_JUDGE, "reward", "reward_propensity")
 """Columns that are added: which rows to judge, the reward to fill in, and the chance of having been drawn."""
 
 

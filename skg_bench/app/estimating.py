@@ -20,7 +20,7 @@ from skg_bench.analysis.policy_value.estimates import LOG, LOOP, SNAPSHOT, STEP,
 from skg_bench.analysis.policy_value.estimators import ESTIMATORS, PolicyEstimator, chosen_estimators
 from skg_bench.analysis.policy_value.loop_values import loop_values
 from skg_bench.analysis.policy_value.step_values import step_values
-from skg_bench.app.judged_turns import DRAWN, DrawnRows
+from skg_bench.app.judged_turns import TO_JUDGE, DrawnRows
 from skg_bench.app.logged_choices import one_arm, run_decisions, target_chances
 from skg_bench.app.replayed_arms import UTILITY, replay_arms
 from skg_bench.core.errors import UsageError, nearest
@@ -48,7 +48,7 @@ DECISION_FIELDS = {
 }
 """Columns that a log may have, and what each says."""
 NEEDED_FIELDS = ("propensity", "reward")
-_SHEET = ("reward", "reward_propensity")  # columns that a sheet of drawn rows has beside DRAWN
+_SHEET = ("reward", "reward_propensity")  # columns that a sheet of drawn rows has beside TO_JUDGE
 FieldColumns = Mapping[str, str]  # by field
 
 
@@ -108,8 +108,8 @@ def estimate(
         raise UsageError(f"--judged {judged} goes with --target in a run, replayed; of a table give its column reward")
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
-    drawn = DrawnRows() if {DRAWN, *_SHEET} <= set(table.names) and columns["reward"] == "reward" else None
-    needed = [*columns.values(), *(p for p in named.values() if isinstance(p, str)), *([DRAWN] if drawn else [])]
+    drawn = DrawnRows() if {TO_JUDGE, *_SHEET} <= set(table.names) and columns["reward"] == "reward" else None
+    needed = [*columns.values(), *(p for p in named.values() if isinstance(p, str)), *([TO_JUDGE] if drawn else [])]
     blocks = table.blocks(list(dict.fromkeys(needed)))
     first = next(blocks, None)
     if first is None or not len(first):

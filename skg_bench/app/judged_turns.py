@@ -18,7 +18,7 @@ SHEET_ARM = "arm"
 """Column that names arm and run whose turns are judged; it may be left out."""
 TURN_TEXTS = ("message", "answer_to")
 """Columns of the message, and of the one whose stored answer was given; they may be left out."""
-DRAWN = "judge"
+TO_JUDGE = "judge"
 """Column that says which rows were drawn to be judged; it may be left out."""
 JUDGED_FIELDS = ("user", "turn", "reward", "reward_propensity")
 """Columns of a table of judged turns that are read."""
@@ -35,12 +35,14 @@ class DrawnRows:
     def add(self, block: TableBlock, reward: F64) -> None:
         """Raises UsageError for a row that was judged and not drawn."""
         words = "1 or 0 is needed, as skg-bench data label writes it; rename the column if it says something else"
-        judge, known = block.numbers(DRAWN, words), ~np.isnan(reward)
+        judge, known = block.numbers(TO_JUDGE, words), ~np.isnan(reward)
         if (neither := (judge != 0) & (judge != 1)).any():  # NaN, too
-            raise block.fault(int(neither.argmax()), DRAWN, words)
+            raise block.fault(int(neither.argmax()), TO_JUDGE, words)
         if (more := known & (judge == 0)).any():
             raise block.fault(
-                int(more.argmax()), DRAWN, "its reward is filled in, and the row was not drawn; leave its reward empty"
+                int(more.argmax()),
+                TO_JUDGE,
+                "its reward is filled in, and the row was not drawn; leave its reward empty",
             )
         missing = np.flatnonzero(~known & (judge == 1))
         if len(missing) and not self.empty:
@@ -75,7 +77,7 @@ def log_by_people(run: Run, arm: str, path: Path) -> ArmLog:
         )
     right, chance = (np.full(len(log.user), np.nan) for _ in range(2))
     drawn = DrawnRows()
-    for block in table.blocks([*JUDGED_FIELDS, *({HIT, DRAWN, SHEET_ARM, *TURN_TEXTS} & set(table.names))]):
+    for block in table.blocks([*JUDGED_FIELDS, *({HIT, TO_JUDGE, SHEET_ARM, *TURN_TEXTS} & set(table.names))]):
         at = _places(log, block)
         _check_arm(log, block, at, sheet_arm(run, arm))
         _check_texts(log, block, at)
@@ -85,7 +87,7 @@ def log_by_people(run: Run, arm: str, path: Path) -> ArmLog:
             raise block.fault(int(again.argmax()), "turn", "this turn of the user stands in the table twice")
         chance[at] = block.chances("reward_propensity", "a chance above 0, at most 1, is needed in every row")
         right[at] = _rewards(block)
-        if DRAWN in block.cells:
+        if TO_JUDGE in block.cells:
             drawn.add(block, right[at])
     drawn.check(path)
     if (without := np.isnan(chance)).any():
