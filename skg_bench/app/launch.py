@@ -29,6 +29,7 @@ from skg_bench.app.skillbook import seed_books
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.app.watch import Watch
 from skg_bench.asking.asking import Prompted, components_within
+from skg_bench.asking.prompts import load_prompt
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
@@ -60,6 +61,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
 
     Raises UsageError for parameters that a component refuses, and for a directory that holds another run.
     """
+    load_prompt.cache_clear()  # files may be others than for the last run of this process
     root = composed.root
     simulator, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     check_domain(simulator.domain)

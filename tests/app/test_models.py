@@ -7,7 +7,7 @@ import pytest
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
 from skg_bench.app.prepared_run import PreparedRun
-from skg_bench.asking.prompts import PROMPTS, load_prompt
+from skg_bench.asking.prompts import PROMPTS
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
@@ -69,14 +69,13 @@ def test_what_no_curator_can_ask_is_refused_before_anything_runs(overrides: tupl
 
 
 def test_prompt_files_are_part_of_what_a_run_is(tmp_path: Path) -> None:
+    """Each run of a process reads them again."""
     for role in ("reflector", "skill_manager"):
         (tmp_path / f"{role}.md").write_bytes((PROMPTS / f"{role}.md").read_bytes())
     before = prepared(f"curator.prompts={tmp_path}")
-    load_prompt.cache_clear()
     assert prepared(f"curator.prompts={tmp_path}").identity == before.identity
     file = tmp_path / "reflector.md"
     file.write_text(file.read_text("utf-8").replace("Reflect on", "Think about"), "utf-8")
-    load_prompt.cache_clear()
     after = prepared(f"curator.prompts={tmp_path}")
     assert after.identity != before.identity
     chooser = prepared(f"curator.prompts={tmp_path}", "policy=llm_chooser").data["prompts.model"]
