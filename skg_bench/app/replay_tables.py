@@ -11,6 +11,7 @@ from skg_bench.analysis.policy_value.estimates import (
     ReplayedPolicy,
     StreamCheck,
 )
+from skg_bench.analysis.policy_value.loop_values import ROUNDED
 from skg_bench.analysis.report.estimates_page import EstimateParts, EstimateTable
 
 STEP_WORDS = (
@@ -76,19 +77,28 @@ def _checked(stream: StreamCheck | None) -> str:
 
 def _cells(value: PolicyValue, known: ReplayedPolicy | None) -> list[str]:
     reference = value.verdict == "reference"
-    gap = "-" if reference else with_ends(value.difference, value.difference_interval, "+")
+    gap = "-" if reference else with_ends(_summed(value.difference), _ends(value.difference_interval), "+")
     these = (
         "-"
         if reference or known is None or value.estimand == STEP
-        else ends_in_words(known.these_users_difference, "+")
+        else ends_in_words(_ends(known.these_users_difference), "+")
     )
     return [value.policy, value.estimand, with_ends(value.value, value.interval, ""), gap, these, value.verdict]
 
 
 def _knowledge(each: ReplayedPolicy, reference: str) -> list[str]:
     shares = (each.known, each.modelled, each.unsupported, each.invented)
-    band = "-" if each.policy == reference else ends_in_words(each.sensitivity, "+")
+    band = "-" if each.policy == reference else ends_in_words(_ends(each.sensitivity), "+")
     return [each.policy, *(f"{100 * share:.2f} %" for share in shares), band, ends_in_words(each.bounds, "")]
+
+
+def _ends(ends: tuple[float, float]) -> tuple[float, float]:
+    return _summed(ends[0]), _summed(ends[1])
+
+
+def _summed(difference: float) -> float:
+    """A difference of sums; 0 if it is one of their order alone."""
+    return 0.0 if abs(difference) <= ROUNDED else difference
 
 
 def with_ends(value: float, ends: tuple[float, float], sign: str) -> str:

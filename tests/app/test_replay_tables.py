@@ -48,6 +48,15 @@ def test_a_log_that_is_compared_with_a_withheld_target_is_withheld_with_the_reas
     assert "* log is withheld: first, which it is compared with, is withheld" in lines
 
 
+def test_targets_that_do_the_same_differ_by_0_in_whatever_order_sums_are_made() -> None:
+    logged = LoggedRewards(np.full(G, TURNS), np.full(G, 80.0), 0)
+    targets = {"first": replayed(85.0, 0.0), "same": replayed(np.nextafter(85.0, 86.0), 0.0)}
+    parts = replay_parts(Path("run"), loop_values(logged, targets, [], estimand="loop", reference="first"))
+    values = parts[1]
+    assert isinstance(values, EstimateTable)
+    assert list(values.rows[2][3:5]) == ["+0 (+0 to +0)", "+0 to +0"]
+
+
 def test_no_value_in_states_of_the_log_is_held_against_a_target_that_the_log_does_not_carry() -> None:
     user = np.repeat(np.arange(20), 40)
     reward = (np.arange(len(user)) * 7 % 10 < 8).astype(np.float64)
