@@ -100,6 +100,18 @@ def test_a_sheet_that_is_read_again_corrects_its_rater(folder: Path) -> None:
     assert sum(row["label"] == "wrong" for row in labels) == wrong > 0
 
 
+def test_a_label_that_is_blank_in_a_sheet_that_is_read_again_is_withdrawn(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
+    call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"), "--read", judge("s.csv", "bob.csv"))
+    rows = Path("ann.csv").read_text().splitlines()
+    Path("ann.csv").write_text("\n".join([*rows[:11], *(re.sub(r"(wrong|right)$", "", row) for row in rows[11:])]))
+    code, out, _ = call("data", "label", str(folder), "--read", "ann.csv")
+    assert code == 0
+    assert out.startswith(f"{len(rows) - 11} labels of the same raters are withdrawn: their rows are blank now\n")
+    kept = [row["rater"] for row in rows_of(folder / "labels.csv")]
+    assert (kept.count("ann"), kept.count("bob")) == (10, len(rows) - 1)
+
+
 def test_a_machine_alone_decides_nothing_and_with_labels_its_errors_are_taken_out(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "--judge", "exact")
     assert code == 0
