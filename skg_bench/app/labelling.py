@@ -9,7 +9,7 @@ from pathlib import Path
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.allocation import next_turns
 from skg_bench.analysis.labels.asked_again import NO_CONVERSATIONS, count_share
-from skg_bench.analysis.labels.hit_pairs import HitPairs
+from skg_bench.analysis.labels.hit_pairs import STRATA, HitPairs
 from skg_bench.analysis.labels.label_shares import LabelShare, PairLabel
 from skg_bench.analysis.labels.labelled_run import (
     ArmLabels,
@@ -271,7 +271,8 @@ def _heard(labelled: LabelledRun, by_rater: ByRater) -> Iterator[str]:
     other = f"; {labelled.n_other:,} others do not occur in it" if labelled.n_other else ""
     yield (
         f"{labelled.n_labels:,} answers of this run have a label{other}. A hit counts as judged if its answer and the "
-        "log's own have one, and no earlier turn of the sheet lacks one"
+        "log's own have one, and so have those of all hits of its kind that were drawn before it; a sheet's rows are "
+        f"in another order. Kinds, by what the log knows of the answer: {', '.join(STRATA)}"
     )
     for each in labelled.agreements:
         yield printable(each.words)

@@ -112,6 +112,16 @@ def test_a_label_that_is_blank_in_a_sheet_that_is_read_again_is_withdrawn(folder
     assert (kept.count("ann"), kept.count("bob")) == (10, len(rows) - 1)
 
 
+def test_a_gap_stops_the_count_of_its_kind_of_hits_and_the_screen_says_so(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
+    rows = Path(judge("s.csv", "ann.csv")).read_text().splitlines()
+    Path("ann.csv").write_text("\n".join([rows[0], re.sub(r"(wrong|right)$", "", rows[1]), *rows[2:]]))
+    _, out, _ = call("data", "label", str(folder), "--read", "ann.csv")
+    counted = sum(each.shares.judged for each in labelled_run(Run(folder), kept_labels(Run(folder))).arms)
+    assert counted > 0  # hits of rows below the gap
+    assert "so have those of all hits of its kind that were drawn before it; a sheet's rows are in another order" in out
+
+
 def test_a_machine_alone_decides_nothing_and_with_labels_its_errors_are_taken_out(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "--judge", "exact")
     assert code == 0
