@@ -47,11 +47,15 @@ def read_sheet(file: Path) -> list[RaterLabel]:
 
 def sheet_labels(file: Path) -> list[RaterLabel]:
     """Label of each row of a sheet, UNJUDGED where it is blank. Without a column `rater`, the rater is the file's name.
+    Spreadsheet programs may begin the file with a byte order mark, and part its cells by semicolons.
 
     Raises UsageError for a file that is no such sheet, naming the row.
     """
+    text = text_of(file).removeprefix("\ufeff")
+    heading = text.partition("\n")[0]
+    sign = ";" if heading.count(";") > heading.count(",") else ","
     try:
-        rows = list(csv.reader(StringIO(text_of(file), newline=""), strict=True))
+        rows = list(csv.reader(StringIO(text, newline=""), strict=True, delimiter=sign))
     except csv.Error as error:
         raise UsageError(f"{file} is no whole CSV file ({error}); export it again") from error
     head = [name.strip().lower() for name in rows[0]] if rows else []

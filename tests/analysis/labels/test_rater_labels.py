@@ -73,6 +73,16 @@ def test_one_rater_cannot_say_two_things_of_a_pair(tmp_path: Path) -> None:
         merged(labels)
 
 
+@pytest.mark.parametrize("sign", [",", ";"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_sheet_that_a_spreadsheet_program_saved_is_read(tmp_path: Path, mark: str, sign: str) -> None:
+    row = sign.join((PAIR, '"Is it open, or shut; or both?"', "yes", "right"))
+    saved = read_sheet(sheet(tmp_path, row, head=mark + sign.join(("pair", "message", "answer", "label"))))
+    assert [(label.label, label.texts) for label in saved] == [
+        (PairLabel.RIGHT, ("Is it open, or shut; or both?", "yes"))
+    ]
+
+
 def test_a_row_that_is_blank_in_one_of_two_sheets_withdraws_nothing(tmp_path: Path) -> None:
     head = "pair,rater,label"
     filled, blank = (
