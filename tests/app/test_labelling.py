@@ -175,6 +175,12 @@ def test_what_cannot_be_is_refused(folder: Path, words: tuple[str, ...], fault: 
     assert fault in refused("data", "label", str(folder), *words)
 
 
+def test_first_is_no_option_of_a_log(folder: Path) -> None:
+    message = refused("data", "label", str(folder), "--arm", "all", "--first", "hit", "--out", "s.csv")
+    assert message.rstrip().endswith("leave --first out here")
+    assert "--estimand" not in message
+
+
 def test_a_sheet_without_labels_and_one_of_another_log_are_refused(folder: Path) -> None:
     call("data", "label", str(folder), "--n", "5", "--out", "s.csv")
     assert "s.csv holds no label yet" in refused("data", "label", "run", "--read", "s.csv")
