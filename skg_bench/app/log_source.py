@@ -19,7 +19,7 @@ from skg_bench.app.overrides import parse
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator.logs import recorded_csv, recorded_guess
 from skg_bench.simulator.logs.dataset_rows import PREFIX, DatasetSplit, holds_tables, is_dataset
-from skg_bench.simulator.logs.recorded_cells import decimal_comma, numbers, time_format
+from skg_bench.simulator.logs.recorded_cells import UNIX_YEARS, decimal_comma, numbers, time_format
 from skg_bench.simulator.logs.recorded_csv import CsvFile
 from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, REQUIRED, LeftOut
 from skg_bench.simulator.logs.recorded_size import KEY, log_size
@@ -178,7 +178,11 @@ def _absent(path: str, field: str, sample: recorded_guess.Sample) -> str:
     key = f"simulator.columns.{field}"
     text = f"{path}: no column looks like the {field}; it has {', '.join(sample)}; say which: {key}=COLUMN"
     without = {"user": "each row goes to a pseudo-user", "time": "rows come a day apart"}
-    return f"{text}; or {key}=null, and {without[field]}" if field in without else text
+    text += f"; or {key}=null, and {without[field]}" if field in without else ""
+    if field == "time":
+        text += f". Times are dates, such as 2026-03-01 10:00, or Unix times of {UNIX_YEARS}; days that a spreadsheet "
+        text += "program counts, such as 46082.5, are none: give the column a format of dates, and export it again"
+    return text
 
 
 def most_rows(texts: Sequence[str]) -> int | None:
