@@ -140,7 +140,7 @@ def time_format(values: Sequence[Any], name: str) -> tuple[str, bool | None]:
     kinds = Counter[str]()
     for value in values:
         text = "" if value is None else str(value).strip()
-        if match := _DATE.fullmatch(text):
+        if match := _date(text):
             kinds[match[2]] += 1
         elif text:
             number = _number_kind(text)
@@ -148,7 +148,7 @@ def time_format(values: Sequence[Any], name: str) -> tuple[str, bool | None]:
     kind = kinds.most_common(1)[0][0] if kinds else "ISO 8601"
     if any(other in kinds for other in "/-"):
         first = _day_first(values, name)
-        shown = next(str(value) for value in values if value is not None and _DATE.fullmatch(str(value).strip()))
+        shown = next(str(value) for value in values if value is not None and _date(str(value).strip()))
         return f"{'day' if first else 'month'} first, as in {shown}", first
     return ("day first, with points" if kind == "." else kind), None
 
@@ -204,13 +204,19 @@ def _iso(text: str, *, day_first: bool) -> str:
     return f"{year}-{int(month):02d}-{int(day):02d}T{clock:02d}:{minute or '00'}:{second or '00'}"
 
 
+def _date(text: str) -> re.Match[str] | None:
+    """Parts of a date that begins with the day or the month; None: it is none, as 13/13/2026."""
+    match = _DATE.fullmatch(text)
+    return match if match and min(int(match[1]), int(match[3])) <= 12 else None
+
+
 def _day_first(values: Sequence[Any], name: str) -> bool:
     """Do dates such as 02/01/2026 begin with the day? Days after the twelfth tell.
 
     Raises UsageError where none is after it, or where both places have such days.
     """
     dates = {value: match for value in dict.fromkeys(values) if isinstance(value, str)
-             and (match := _DATE.fullmatch(value.strip())) and match[2] != "."}  # fmt: skip
+             and (match := _date(value.strip())) and match[2] != "."}  # fmt: skip
     days = next((value for value, match in dates.items() if int(match[1]) > 12), None)
     months = next((value for value, match in dates.items() if int(match[3]) > 12), None)
     if not dates or (days is None) != (months is None):

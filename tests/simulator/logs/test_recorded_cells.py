@@ -33,3 +33,10 @@ def test_numbers_that_are_no_times_are_refused_with_what_to_do(tmp_path: Path, t
 @pytest.mark.parametrize("at", ["1719820800", "1719820800.25", "1719820800500", "20240701", 20240701, 1719820800.0])
 def test_unix_times_and_dates_of_eight_digits_are_times(at: float | str) -> None:
     assert readable_time(at, UTC)
+
+
+def test_a_date_without_such_a_month_says_nothing_of_the_others() -> None:
+    assert time_format(["13/13/2026", "13/03/2026"], "log.csv") == ("day first, as in 13/03/2026", True)
+    with pytest.raises(UsageError, match="times such as 02/03/2026 could begin with the day or with the month"):
+        time_format(["13/13/2026", "02/03/2026"], "log.csv")
+    assert not readable_time("13/13/2026", UTC)
