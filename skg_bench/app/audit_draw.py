@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skg_bench.analysis.labels.sheets import guarded
+from skg_bench.analysis.labels.word_pairs import has_tasks
 from skg_bench.app.judged_turns import HIT, SHEET_ARM, TO_JUDGE, TURN_TEXTS, sheet_arm
 from skg_bench.app.logged_choices import one_arm
 from skg_bench.app.progress import console
@@ -71,7 +72,8 @@ def draw_turns(folder: Path, arm: str | None, n: int, first: str, out: Path | No
     Raises UsageError as `draw_audit` does, for a run that is not replayed, and for several arms without `arm`.
     """
     run = Run(folder)
-    check_replayable(run)
+    labels = run.domain.recorded or has_tasks(run)
+    check_replayable(run, "leave --first out here" if labels else "skg-bench estimate takes it with --estimand step")
     name = one_arm(run, arm)
     then = f"skg-bench estimate {run.path} --arm {name} --judged {{}} --target NAME=[KEY=VALUE]"
     draw_audit(turns_to_judge(run, name), n, first, out, seed=seed, then=then)

@@ -155,27 +155,27 @@ def label_data(
     for `estimate`.
     """
     with plain_errors():
-        if run.is_file():
-            from skg_bench.app.audit_draw import draw_audit
+        if run.is_file() or first is not None:
+            from skg_bench.app.audit_draw import draw_audit, draw_turns
             from skg_bench.simulator.logs.decision_table import decision_table
 
             given = {
+                "KEY=VALUE": overrides,
                 "--next": following,
                 "--read": read,
                 "--judge": judge,
                 "--page": page,
-                "--arm": arm,
                 "--price": price,
+                "--arm": arm if run.is_file() else None,
             }
             if wrong := next((option for option, value in given.items() if value not in (None, [])), None):
-                raise UsageError(f"{wrong}: {run} is a table; it takes --n, --first, --seed and --out")
+                kind = "is a table; it takes" if run.is_file() else "is a run; with --first it takes --arm,"
+                raise UsageError(f"{wrong}: {run} {kind} --n, --first, --seed and --out")
+            if not run.is_file():
+                draw_turns(run, arm, n, str(first), out, seed=seed or 0)
+                return
             then = "skg-bench estimate {} --policy NAME=COLUMN"
             draw_audit(decision_table(run), n, first, out, seed=seed or 0, then=then)
-            return
-        if first is not None:
-            from skg_bench.app.audit_draw import draw_turns
-
-            draw_turns(run, arm, n, first, out, seed=seed or 0)
             return
         from skg_bench.app.labelling import draw_decisive, draw_sheets, take_labels
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.labels.allocation import next_turns
 from skg_bench.analysis.labels.asked_again import NO_CONVERSATIONS, count_share
-from skg_bench.analysis.labels.hit_pairs import HitPairs
-from skg_bench.analysis.labels.label_shares import LabelShare
+from skg_bench.analysis.labels.hit_pairs import STRATA, HitPairs
+from skg_bench.analysis.labels.label_shares import LabelShare, PairLabel
 from skg_bench.analysis.labels.labelled_run import (
     ArmLabels,
     ByRater,
@@ -31,6 +31,7 @@ from skg_bench.analysis.labels.rater_labels import (
     merged,
     read_sheet,
     replaced,
+    sheet_labels,
 )
 from skg_bench.analysis.labels.sheets import label_page, sheet_rows, sheet_text
 from skg_bench.analysis.labels.word_differences import labelled_words
@@ -125,10 +126,11 @@ def take_labels(
     order = kept_seed(run) if seed is None else seed
     kept = run.path / LABELS_FILE
     labels = read_sheet(kept) if kept.is_file() else []
-    fresh = {sheet: read_sheet(sheet) for sheet in sheets}
+    given = {sheet: sheet_labels(sheet) for sheet in sheets}
+    fresh = {sheet: [row for row in rows if row.label != PairLabel.UNJUDGED] for sheet, rows in given.items()}
     _check_order(run, fresh, order)
     anew = [label for sheet in fresh.values() for label in sheet]
-    left, n_corrected = replaced(labels, anew)
+    left, n_corrected, n_withdrawn = replaced(labels, [row for rows in given.values() for row in rows])
     by_rater = merged([*left, *anew])
     machine = judge_of(run, judge, overrides, seconds)
     if has_tasks(run):
@@ -140,6 +142,7 @@ def take_labels(
         _check_sheets(run, fresh, pairs)
         if fresh:
             replace_whole(kept, labels_text(by_rater, order).encode())
+            _show_replaced(n_corrected, n_withdrawn)
         grades = {} if machine is None else {str(judge): machine(pairs)}
         sheet = grades if judge is not None and Path(judge).is_file() else {}  # others lie beside the run
         if tables := word_tables(run, sheet, order):
@@ -148,12 +151,16 @@ def take_labels(
     shown = None if arm is None else _arm(run, arm)
     labelled = labelled_run(run, by_rater, judge=machine, seed=order)
     _check_sheets(run, fresh, labelled.hit_pairs)
-    screen = console()
     if fresh:
         replace_whole(kept, labels_text(by_rater, order).encode())
-    if n_corrected:
-        screen.print(f"{n_corrected:,} labels of the same raters are replaced", soft_wrap=True)
+        _show_replaced(n_corrected, n_withdrawn)
     _show_labelled(folder, labelled, by_rater, arm=shown, price=price, judge=judge)
+
+
+def _show_replaced(n_corrected: int, n_withdrawn: int) -> None:
+    for number_of, what in ((n_corrected, "replaced"), (n_withdrawn, "withdrawn: their rows are blank now")):
+        if number_of:
+            console().print(f"{number_of:,} labels of the same raters are {what}", soft_wrap=True)
 
 
 def _show_labelled(
@@ -264,7 +271,8 @@ def _heard(labelled: LabelledRun, by_rater: ByRater) -> Iterator[str]:
     other = f"; {labelled.n_other:,} others do not occur in it" if labelled.n_other else ""
     yield (
         f"{labelled.n_labels:,} answers of this run have a label{other}. A hit counts as judged if its answer and the "
-        "log's own have one, and no earlier turn of the sheet lacks one"
+        "log's own have one, and so have those of all hits of its kind that were drawn before it; a sheet's rows are "
+        f"in another order. Kinds, by what the log knows of the answer: {', '.join(STRATA)}"
     )
     for each in labelled.agreements:
         yield printable(each.words)

@@ -19,7 +19,7 @@ from skg_bench.app.overrides import parse
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator.logs import recorded_csv, recorded_guess
 from skg_bench.simulator.logs.dataset_rows import PREFIX, DatasetSplit, holds_tables, is_dataset
-from skg_bench.simulator.logs.recorded_cells import decimal_comma, numbers, time_format
+from skg_bench.simulator.logs.recorded_cells import UNIX_YEARS, decimal_comma, numbers, time_format
 from skg_bench.simulator.logs.recorded_csv import CsvFile
 from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, REQUIRED, LeftOut
 from skg_bench.simulator.logs.recorded_size import KEY, log_size
@@ -84,7 +84,8 @@ class LogSource:
         given, columns = _given(texts), {field: guess.column for field, guess in self.guesses.items()}
         for required in REQUIRED:
             if required not in columns and required not in self.named:
-                raise UsageError(_absent(self.path, required, self.table.sample))
+                rest = {name: cells for name, cells in self.table.sample.items() if name not in columns.values()}
+                raise UsageError(_absent(self.path, required, self.table.sample, rest))
         settings, notes = _settings(self.table, columns, given, self.path)
         written = [f"simulator.{key}={value}" for key, value in settings.items()]
         return [*start, f"simulator.columns={_mapping(columns)}", *written, *texts], notes
@@ -173,12 +174,19 @@ def _named(given: Given) -> NamedColumns:
     return {field: None if column is None else str(column) for field, column in named.items()}
 
 
-def _absent(path: str, field: str, sample: recorded_guess.Sample) -> str:
-    """Error with the commands that go on."""
+def _absent(path: str, field: str, sample: recorded_guess.Sample, rest: recorded_guess.Sample) -> str:
+    """Error with the commands that go on; `rest`: columns that are no other field."""
     key = f"simulator.columns.{field}"
+    texts = [name for name, cells in rest.items() if field == "message" and recorded_guess.holds_texts(cells)]
+    if len(texts) > 1:
+        return f"{path}: {' and '.join(texts)} hold texts, and none is named as a message is; say which: {key}=COLUMN"
     text = f"{path}: no column looks like the {field}; it has {', '.join(sample)}; say which: {key}=COLUMN"
     without = {"user": "each row goes to a pseudo-user", "time": "rows come a day apart"}
-    return f"{text}; or {key}=null, and {without[field]}" if field in without else text
+    text += f"; or {key}=null, and {without[field]}" if field in without else ""
+    if field == "time":
+        text += f". Times are dates, such as 2026-03-01 10:00, or Unix times of {UNIX_YEARS}; days that a spreadsheet "
+        text += "program counts, such as 46082.5, are none: give the column a format of dates, and export it again"
+    return text
 
 
 def most_rows(texts: Sequence[str]) -> int | None:

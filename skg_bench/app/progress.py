@@ -24,6 +24,7 @@ from rich.text import Text
 from skg_bench.core.text import printable, wrapped
 
 Report = Callable[[int, int], None]
+_REPLAYED = "skg_bench.simulator.logs.recorded.Recorded"  # a log may hold fewer users and weeks than are asked for
 _EVERY = 5.0  # seconds between plain lines
 _EARLY = 0.05  # share that is done before it is said how long the rest takes: the first turns are slow
 
@@ -132,14 +133,13 @@ def console(file: TextIO | None = None) -> Console:
 def run_headline(root: Mapping[str, Any]) -> str:
     """Headline of a run with this root configuration."""
     arms = root["arms"]
-    return (
-        f"{root['experiment']}: {_size(root['users'], 'users')}, {_size(root['weeks'], 'weeks')}, seed {root['seed']}, "
-        f"{plural(len(arms), 'arm')}: {', '.join(arms)}"
-    )
+    most = "at most " if root["simulator"]["_target_"] == _REPLAYED else ""
+    users, weeks = (_size(root[what], what, most) for what in ("users", "weeks"))
+    return f"{root['experiment']}: {users}, {weeks}, seed {root['seed']}, {plural(len(arms), 'arm')}: {', '.join(arms)}"
 
 
-def _size(n: int | None, what: str) -> str:
-    return f"all {what} of the log" if n is None else f"{n:,} {what}"
+def _size(n: int | None, what: str, most: str) -> str:
+    return f"all {what} of the log" if n is None else f"{most}{n:,} {what}"
 
 
 def plural(n: int, word: str) -> str:

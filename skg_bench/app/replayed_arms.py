@@ -136,14 +136,14 @@ def replay_arms(
     return ReplayedArms(users, _logged(log, users, first, prices), sums, calibrations, stream, decisions)
 
 
-def check_replayable(run: Run) -> None:
-    """Raises UsageError for a run on whose messages no other arm can be replayed."""
+def check_replayable(run: Run, instead: str = "use --estimand step here") -> None:
+    """Raises UsageError for a run on whose messages no other arm can be replayed; `instead`: what to do there."""
     made_here(run, "estimates of other arms")
     same_events([run], "an estimate of another arm")
     if not run.domain.answers or run.domain.in_words or run.domain.recorded or run.domain.kinds or run.domain.outcome:
         raise UsageError(
             f"{run.path} is of the world {run.domain.name!r}: another arm is replayed on messages whose answers are "
-            "right or wrong, as those of simulator=assistant or clinc150; use --estimand step here"
+            f"right or wrong, as those of simulator=assistant or clinc150; {instead}"
         )
 
 

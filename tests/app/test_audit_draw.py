@@ -122,6 +122,7 @@ def test_chances_are_those_of_the_draw(many: int, n: int) -> None:
         ("--n 50 --out j.csv --first propensity", "propensity is 0.5; true or false is needed"),
         ("--n 4000 --out j.csv", "draw fewer"),
         ("--n 1 --first hit --out j.csv", "draw two"),
+        ("curator.llm=recorded --out j.csv", "KEY=VALUE: log.parquet is a table"),
         ("--out j.csv --price 1", "--price"),
         ("--out j.csv --price 0", "--price"),
         ("--read j.csv", "--read"),
@@ -141,3 +142,10 @@ def test_a_log_with_rewards_or_lists_and_a_file_that_is_there_are_refused(log: P
     Path("j.csv").write_text("rewards")
     assert "is there already" in refused("data", "label", "log.parquet", "--n", "3", "--out", "j.csv")
     assert "missing is no run directory" in refused("data", "label", "missing", "--first", "hit")
+
+
+@pytest.mark.parametrize("words", ["--page j.html", "--read j.csv", "--price 3", "--next 5", "--judge exact"])
+def test_what_a_run_does_not_take_with_first_is_refused(tmp_path: Path, words: str) -> None:
+    option = words.split()[0]
+    said = refused("data", "label", str(tmp_path), "--first", "hit", "--out", "j.csv", *words.split())
+    assert f"{option}: {tmp_path} is a run; with --first it takes --arm, --n, --first, --seed and --out" in said

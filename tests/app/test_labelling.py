@@ -100,6 +100,28 @@ def test_a_sheet_that_is_read_again_corrects_its_rater(folder: Path) -> None:
     assert sum(row["label"] == "wrong" for row in labels) == wrong > 0
 
 
+def test_a_label_that_is_blank_in_a_sheet_that_is_read_again_is_withdrawn(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
+    call("data", "label", str(folder), "--read", judge("s.csv", "ann.csv"), "--read", judge("s.csv", "bob.csv"))
+    rows = Path("ann.csv").read_text().splitlines()
+    Path("ann.csv").write_text("\n".join([*rows[:11], *(re.sub(r"(wrong|right)$", "", row) for row in rows[11:])]))
+    code, out, _ = call("data", "label", str(folder), "--read", "ann.csv")
+    assert code == 0
+    assert out.startswith(f"{len(rows) - 11} labels of the same raters are withdrawn: their rows are blank now\n")
+    kept = [row["rater"] for row in rows_of(folder / "labels.csv")]
+    assert (kept.count("ann"), kept.count("bob")) == (10, len(rows) - 1)
+
+
+def test_a_gap_stops_the_count_of_its_kind_of_hits_and_the_screen_says_so(folder: Path) -> None:
+    call("data", "label", str(folder), "--n", "30", "--out", "s.csv")
+    rows = Path(judge("s.csv", "ann.csv")).read_text().splitlines()
+    Path("ann.csv").write_text("\n".join([rows[0], re.sub(r"(wrong|right)$", "", rows[1]), *rows[2:]]))
+    _, out, _ = call("data", "label", str(folder), "--read", "ann.csv")
+    counted = sum(each.shares.judged for each in labelled_run(Run(folder), kept_labels(Run(folder))).arms)
+    assert counted > 0  # hits of rows below the gap
+    assert "so have those of all hits of its kind that were drawn before it; a sheet's rows are in another order" in out
+
+
 def test_a_machine_alone_decides_nothing_and_with_labels_its_errors_are_taken_out(folder: Path) -> None:
     code, out, _ = call("data", "label", str(folder), "--judge", "exact")
     assert code == 0
@@ -151,6 +173,12 @@ def test_with_all_judged_no_label_can_change_the_decision(folder: Path) -> None:
 )
 def test_what_cannot_be_is_refused(folder: Path, words: tuple[str, ...], fault: str) -> None:
     assert fault in refused("data", "label", str(folder), *words)
+
+
+def test_first_is_no_option_of_a_log(folder: Path) -> None:
+    message = refused("data", "label", str(folder), "--arm", "all", "--first", "hit", "--out", "s.csv")
+    assert message.rstrip().endswith("leave --first out here")
+    assert "--estimand" not in message
 
 
 def test_a_sheet_without_labels_and_one_of_another_log_are_refused(folder: Path) -> None:

@@ -46,6 +46,27 @@ def test_columns_of_other_names_are_found_by_what_stands_in_them() -> None:
     assert found == {"user": "b", "time": "a", "message": "c"}
 
 
+def test_of_two_columns_of_texts_none_is_taken_for_the_message(tmp_path: Path) -> None:
+    """The longer one was, which is the answer."""
+    answers = [f"{words}, you ask and I see what I can do for you" for words in PROSE]
+    rows = [f"2024-03-05 1{i}:00;u{i % 2};{PROSE[i]};{answers[i]}" for i in range(4)]
+    (tmp_path / "log.csv").write_text("\n".join(["a;b;c;d", *rows]) + "\n")
+    error = refused("data", "check", str(tmp_path / "log.csv"))
+    assert "c and d hold texts, and none is named as a message is; say which: simulator.columns.message=COLUMN" in error
+    found = columns(a=["2024-03-05 10:00"] * 4, b=list("abab"), c=PROSE, d=answers)
+    assert found == {"user": "b", "time": "a"}
+    assert columns(c=PROSE, answer=answers)["message"] == "c"
+
+
+def test_shares_are_no_users_whatever_their_name() -> None:
+    """WER is the word error rate of a recogniser, and German for who."""
+    cells = {"wann": ["2024-03-05"] * 4, "text": PROSE, "wer": ["0.0", "0.125", "0.2", "0.0"]}
+    assert columns(**cells, caller=list("abab"))["user"] == "caller"
+    assert "user" not in columns(**cells)
+    for ids in (["1.0", "2.0"] * 2, ["1,234", "2,345"] * 2):
+        assert columns(**{**cells, "wer": ids})["user"] == "wer"
+
+
 def test_dates_that_come_again_are_no_users() -> None:
     times = [f"07.09.2026 08:0{i % 5}:27" for i in range(6)]  # more of them are distinct than of users
     cells = {"asker": list("ababab"), "stempel": times, "say": PROSE + PROSE[:2]}

@@ -4,7 +4,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from skg_bench.app.progress import progress_bars, progress_lines, working
+from skg_bench.app.compose import compose
+from skg_bench.app.progress import progress_bars, progress_lines, run_headline, working
 
 
 def test_lines_come_every_five_seconds_and_at_the_end() -> None:
@@ -59,3 +60,9 @@ def test_a_clock_runs_on_a_terminal_while_something_works() -> None:
             pass
         output = console.file.getvalue()  # type: ignore[attr-defined]
         assert ("controls" in output) == terminal
+
+
+def test_the_headline_promises_no_users_that_a_log_may_lack() -> None:
+    log = ["simulator=recorded", "simulator.path=log.csv", "users=500"]
+    assert run_headline(compose(log).root).startswith("recorded: at most 500 users, all weeks of the log, seed 0")
+    assert run_headline(compose(["users=500", "weeks=2"]).root).startswith("first: 500 users, 2 weeks, seed 0")

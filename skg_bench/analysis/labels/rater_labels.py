@@ -41,12 +41,21 @@ class RaterLabel:
 
 
 def read_sheet(file: Path) -> list[RaterLabel]:
-    """Labels of a sheet. Without a column `rater`, the rater is the file's name. Rows without a label are left out.
+    """Labels of a sheet; see `sheet_labels`. Rows without a label are left out."""
+    return [label for label in sheet_labels(file) if label.label != PairLabel.UNJUDGED]
+
+
+def sheet_labels(file: Path) -> list[RaterLabel]:
+    """Label of each row of a sheet, UNJUDGED where it is blank. Without a column `rater`, the rater is the file's name.
+    Spreadsheet programs may begin the file with a byte order mark, and part its cells by semicolons.
 
     Raises UsageError for a file that is no such sheet, naming the row.
     """
+    text = text_of(file).removeprefix("\ufeff")
+    heading = text.partition("\n")[0]
+    sign = ";" if heading.count(";") > heading.count(",") else ","
     try:
-        rows = list(csv.reader(StringIO(text_of(file), newline=""), strict=True))
+        rows = list(csv.reader(StringIO(text, newline=""), strict=True, delimiter=sign))
     except csv.Error as error:
         raise UsageError(f"{file} is no whole CSV file ({error}); export it again") from error
     head = [name.strip().lower() for name in rows[0]] if rows else []
@@ -59,18 +68,14 @@ def read_sheet(file: Path) -> list[RaterLabel]:
         place = f"{file}, row {number}"
         if len(cells) != len(head):
             raise UsageError(f"{place}: {len(cells)} cells, and {len(head)} columns; the file is torn, export it again")
-        label = _label(
-            dict(zip(head, map(str.strip, cells), strict=True)), dict(zip(head, cells, strict=True)), place, file
-        )
-        labels += [label] if label else []
+        row = dict(zip(head, map(str.strip, cells), strict=True))
+        labels.append(_label(row, dict(zip(head, cells, strict=True)), place, file))
     return labels
 
 
-def _label(row: Mapping[str, str], texts: Mapping[str, str], place: str, file: Path) -> RaterLabel | None:
+def _label(row: Mapping[str, str], texts: Mapping[str, str], place: str, file: Path) -> RaterLabel:
     word = row["label"].lower()
-    if not word:
-        return None
-    if word not in RATER_LABELS:
+    if word and word not in RATER_LABELS:
         raise UsageError(f"{place}: label {row['label']!r}; valid: {_SCALE}, or nothing for not judged")
     try:
         pair = int(row["pair"], 16)
@@ -79,7 +84,8 @@ def _label(row: Mapping[str, str], texts: Mapping[str, str], place: str, file: P
     if not 0 <= pair < 2**64:
         raise UsageError(f"{place}: pair {row['pair']!r} is no digest of 16 hexadecimal digits, as sheets have them")
     words = (texts["message"], texts["answer"]) if {"message", "answer"} <= set(texts) else None
-    return RaterLabel(pair, row.get("rater") or file.stem, RATER_LABELS[word], place, words)
+    label = RATER_LABELS[word] if word else PairLabel.UNJUDGED
+    return RaterLabel(pair, row.get("rater") or file.stem, label, place, words)
 
 
 def check_texts(labels: Sequence[RaterLabel], pairs: HitPairs) -> None:
@@ -112,11 +118,16 @@ def merged(labels: Sequence[RaterLabel]) -> dict[int, dict[str, int]]:
     return {pair: {rater: label.label for rater, label in by_name.items()} for pair, by_name in by_pair.items()}
 
 
-def replaced(kept: Sequence[RaterLabel], given: Sequence[RaterLabel]) -> tuple[list[RaterLabel], int]:
-    """Kept labels without those that the same raters give anew, and how many of these say something else now."""
-    anew = {(label.pair, label.rater): label.label for label in given}
+def replaced(kept: Sequence[RaterLabel], given: Sequence[RaterLabel]) -> tuple[list[RaterLabel], int, int]:
+    """Kept labels without those that the same raters give anew or leave blank now, how many of these say something
+    else now, and how many nothing. A row that is blank in one sheet and filled in another is filled.
+    """
+    blank_first = sorted(given, key=lambda label: label.label != PairLabel.UNJUDGED)
+    anew = {(label.pair, label.rater): label.label for label in blank_first}
     left = [label for label in kept if (label.pair, label.rater) not in anew]
-    return left, sum(anew.get((label.pair, label.rater), label.label) != label.label for label in kept)
+    changed = [now for label in kept if (now := anew.get((label.pair, label.rater), label.label)) != label.label]
+    n_withdrawn = changed.count(PairLabel.UNJUDGED)
+    return left, len(changed) - n_withdrawn, n_withdrawn
 
 
 def settled(by_pair: Mapping[int, Mapping[str, int]]) -> dict[int, int]:

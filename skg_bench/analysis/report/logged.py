@@ -156,7 +156,7 @@ def _bounds(summary: Summary, arm: str) -> str | None:
     rated = ", or were rated badly" if "satisfaction" in knows else ""
     where = f"of the served answers of {code(arm)} are wrong"
     least = f"At least {number(lower, 'share')} {where}: {', or '.join(counted)}. " if counted else ""
-    most = f"At most {number(upper, 'share')} {'are' if least else where}"
+    most = f"If the log's answers are right, at most {number(upper, 'share')} {'are' if least else where}"
     return f"{least}{most}: all that differ from the log's answer{rated}."
 
 

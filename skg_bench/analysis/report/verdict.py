@@ -53,8 +53,8 @@ def _never_ahead(summary: Summary) -> list[Sentence]:
     return [
         Sentence(
             f"{code(str(never))}, which answers nothing from memory, is better than {code(reference)}: "
-            f"{_size(gap)}. An arm may be ahead of {code(reference)} only because it answers less from memory: see 'at "
-            "matched error rate' in `skg-bench compare`.",
+            f"{_size(gap)}. If both ask the same model, an arm may be ahead of {code(reference)} only because it "
+            "answers less from memory: see 'at matched error rate' in `skg-bench compare`.",
             "bad",
         )
     ]

@@ -18,7 +18,10 @@ import pyarrow.compute as pc
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 
-_MILLISECONDS = 1e11  # Unix times from here on count milliseconds
+_UNIX_SECONDS = (631_152_000, 2_000_000_000)  # Unix times are taken from 1990 until May 2033
+UNIX_YEARS = "1990 to 2033"
+_PLAIN = re.compile(r"-?(\d+)(?:\.\d*)?")
+_DIGITS = {12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # dates of this century without signs, by their length
 _UNIX = datetime(1970, 1, 1, tzinfo=UTC)
 _US = "datetime64[us]"
 _DATE = re.compile(
@@ -48,7 +51,8 @@ def moments(values: Sequence[Any] | pa.ChunkedArray, zone: tzinfo, day_first: bo
     """Times with an offset become local ones of `zone`; Unix times have that of UTC. `day_first` None: as the whole
     column says; `name` of the log in errors.
 
-    Raises UsageError where dates could begin with the day or with the month.
+    Raises UsageError where dates could begin with the day or with the month, and where all times are numbers that are
+    none.
     """
     if isinstance(values, pa.ChunkedArray):
         whole = _all_iso(values, zone)
@@ -64,6 +68,12 @@ def moments(values: Sequence[Any] | pa.ChunkedArray, zone: tzinfo, day_first: bo
         if (moment := known[value]) is not None:
             columns[:, i] = *moment, True
     local, offset, aware, read = columns
+    odd = next((value for value in known if value is not None and _number_kind(str(value).strip()) == ""), None)
+    if odd is not None and not read.any():
+        raise UsageError(
+            f"{name}: times such as {odd} are no Unix times of {UNIX_YEARS}. If a spreadsheet program counts days so, "
+            "give the column a format of dates, such as 2026-03-01 10:00, and export it again"
+        )
     return Moments(local, offset, aware.astype(np.bool_), read.astype(np.bool_))
 
 
@@ -130,35 +140,49 @@ def time_format(values: Sequence[Any], name: str) -> tuple[str, bool | None]:
     kinds = Counter[str]()
     for value in values:
         text = "" if value is None else str(value).strip()
-        if match := _DATE.fullmatch(text):
+        if match := _date(text):
             kinds[match[2]] += 1
         elif text:
-            kinds[_unix(float(text)) if _seconds(text) else "ISO 8601"] += 1
+            number = _number_kind(text)
+            kinds["ISO 8601" if number is None else number or "numbers that are no times"] += 1
     kind = kinds.most_common(1)[0][0] if kinds else "ISO 8601"
     if any(other in kinds for other in "/-"):
         first = _day_first(values, name)
-        shown = next(str(value) for value in values if value is not None and _DATE.fullmatch(str(value).strip()))
+        shown = next(str(value) for value in values if value is not None and _date(str(value).strip()))
         return f"{'day' if first else 'month'} first, as in {shown}", first
     return ("day first, with points" if kind == "." else kind), None
 
 
-def _unix(number: float) -> str:
-    return f"Unix {'milliseconds' if abs(number) >= _MILLISECONDS else 'seconds'}"
+def _number_kind(text: str) -> str | None:
+    """How a time that is a number is written; empty: it is none, as the days that spreadsheets count. None: no number,
+    as eight digits are a date.
+    """
+    match = _PLAIN.fullmatch(text)
+    if match is None or (match[1] == text and len(text) == 8):
+        return None
+    if match[1] == text and text.startswith("20") and len(text) in _DIGITS:
+        return "year first, in digits"
+    least, most = _UNIX_SECONDS
+    number = float(text)
+    if least <= number < most:
+        return "Unix seconds"
+    return "Unix milliseconds" if least <= number / 1000 < most else ""
 
 
 def _read(value: Any, *, day_first: bool) -> datetime:
     if isinstance(value, datetime):
         return value
-    if isinstance(value, str) and not _seconds(value):
-        return datetime.fromisoformat(_iso(value.strip(), day_first=day_first))
-    number = float(value)
-    return _UNIX + timedelta(seconds=number / 1000 if abs(number) >= _MILLISECONDS else number)
-
-
-def _seconds(text: str) -> bool:
-    """Is it a number of seconds? Eight digits are a date."""
-    whole = text.strip().lstrip("-").replace(".", "", 1)
-    return whole.isdecimal() and len(whole) > 8
+    text = str(value).strip()
+    match _number_kind(text):
+        case None:
+            return datetime.fromisoformat(_iso(text, day_first=day_first))
+        case "Unix seconds":
+            return _UNIX + timedelta(seconds=float(text))
+        case "Unix milliseconds":
+            return _UNIX + timedelta(seconds=float(text) / 1000)
+        case "":
+            raise ValueError(text)
+    return datetime.strptime(text, _DIGITS[len(text)])
 
 
 def _iso(text: str, *, day_first: bool) -> str:
@@ -180,13 +204,19 @@ def _iso(text: str, *, day_first: bool) -> str:
     return f"{year}-{int(month):02d}-{int(day):02d}T{clock:02d}:{minute or '00'}:{second or '00'}"
 
 
+def _date(text: str) -> re.Match[str] | None:
+    """Parts of a date that begins with the day or the month; None: it is none, as 13/13/2026."""
+    match = _DATE.fullmatch(text)
+    return match if match and min(int(match[1]), int(match[3])) <= 12 else None
+
+
 def _day_first(values: Sequence[Any], name: str) -> bool:
     """Do dates such as 02/01/2026 begin with the day? Days after the twelfth tell.
 
     Raises UsageError where none is after it, or where both places have such days.
     """
     dates = {value: match for value in dict.fromkeys(values) if isinstance(value, str)
-             and (match := _DATE.fullmatch(value.strip())) and match[2] != "."}  # fmt: skip
+             and (match := _date(value.strip())) and match[2] != "."}  # fmt: skip
     days = next((value for value, match in dates.items() if int(match[1]) > 12), None)
     months = next((value for value, match in dates.items() if int(match[3]) > 12), None)
     if not dates or (days is None) != (months is None):

@@ -22,7 +22,7 @@ Sample = Mapping[str, Sequence[Any]]  # the first rows of each column
 
 _NAMES = {  # how columns are called, English and German, the more telling first
     "user": "user_id user customer_id customer kunde kunden_nr kundennummer nutzer benutzer client account visitor "
-    "person who wer uid hashed_ip",
+    "caller anrufer person who wer uid hashed_ip",
     "id": "message_id msg_id turn_id request_id trace_id id key nr nummer vorgang ticket",
     "time": "timestamp time date datetime created_at created asked_at start_time when wann ts zeitstempel "
     "zeitpunkt zeit datum",
@@ -39,6 +39,7 @@ _NAMES = {  # how columns are called, English and German, the more telling first
     "frage anfrage text content",
 }
 _PARTS, _HUMP = re.compile(r"[^\W_]+"), re.compile(r"(?<=[a-z])(?=[A-Z])")
+_FRACTION = re.compile(r"-?\d*[.,](?!\d{3}$)\d*[1-9]\d*")  # 1,234 may be an id with its thousands apart
 _SECONDS = re.compile(r"(_|\b)(s|sec|secs|seconds|sek|sekunden)\)?$")
 _WORDS = {
     "ok": "ok okay good great yes ja true up thumbs_up positive like helpful satisfied correct gut sehr_gut zufrieden "
@@ -55,6 +56,7 @@ _SCALES = (  # numbers as which users rate, what they mean, and what has to be t
 )
 _ROWS = 1000  # of a file, from which columns are guessed
 _PROSE = 2.0  # words of a message, on average
+_CONVERSATION = float("inf")  # as many has a list of messages
 _BY_CONTENT = ("time", "message", "user")  # dates and texts come again as users do, so users are what is left
 _TIMES = 0.5  # share of the cells of a column of times that can be read as such
 
@@ -89,8 +91,9 @@ def first_rows(path: Path) -> dict[str, list[Any]]:
 
 
 def mapping(sample: Sample, given: Mapping[str, str | None] | None = None) -> dict[str, ColumnGuess]:
-    """The column of each field that is found; user, time and message also by what stands in them. `given`: columns that
-    somebody named, by field; None: the log has none. They are taken, if they occur in the sample.
+    """The column of each field that is found; user, time and message also by what stands in them, but no message where
+    several columns hold texts. `given`: columns that somebody named, by field; None: the log has none. They are taken,
+    if they occur in the sample.
     """
     given = given or {}
     guesses = {
@@ -106,10 +109,17 @@ def mapping(sample: Sample, given: Mapping[str, str | None] | None = None) -> di
         fitting = [column for column in free if holds is None or holds(sample[column])]
         if field == "cost_usd":
             fitting = [column for column in fitting if not other_currency(column)]
-        if (column := _named(fitting if field in _CHECKED else free, fitting, names.split())) is not None:
+        whole = fitting if field in _CHECKED else free
+        if field == "user":
+            whole = [column for column in free if not _shares(sample[column])]
+        if (column := _named(whole, fitting, names.split())) is not None:
             guesses[field] = ColumnGuess(column, "by its name")
             free.remove(column)
     for field in (field for field in _BY_CONTENT if field not in guesses and field not in given):
+        texts = [column for column in free if holds_texts(sample[column])]
+        if field == "message" and len(texts) > 1 and max(_prose(sample[column]) for column in texts) < _CONVERSATION:
+            free = [column for column in free if column not in texts]
+            continue
         best = max(free, key=lambda column: _HOLDS[field](sample[column]), default=None)
         if best is not None and _HOLDS[field](sample[best]):
             guesses[field] = ColumnGuess(best, "by what stands in it")
@@ -143,15 +153,25 @@ def _bare(cells: Sequence[Any]) -> bool:
 
 
 def _users(cells: Sequence[Any]) -> float:
-    """As `_repeats`; 0 for dates."""
-    return 0.0 if _times(cells) and not _bare(_filled(cells)) else _repeats(cells)
+    """As `_repeats`; 0 for dates, and for numbers with a fraction."""
+    return 0.0 if _shares(cells) or (_times(cells) and not _bare(_filled(cells))) else _repeats(cells)
+
+
+def _shares(cells: Sequence[Any]) -> bool:
+    """Do they hold numbers with a fraction? 12.0 is none, as ids are written so where some are missing."""
+    return any(_FRACTION.fullmatch(str(cell).strip()) for cell in cells)
+
+
+def holds_texts(cells: Sequence[Any]) -> bool:
+    """Could messages stand in this column?"""
+    return _prose(cells) > 0
 
 
 def _prose(cells: Sequence[Any]) -> float:
     """Words of a cell, on average; a conversation is one."""
     some = _filled(cells)
     if some and isinstance(some[0], list):
-        return float("inf")
+        return _CONVERSATION
     words = sum(len(str(cell).split()) for cell in some) / max(len(some), 1)
     return words if words >= _PROSE else 0.0
 

@@ -25,7 +25,7 @@ class LogSize:
 
     path: Path
     rows: int
-    counted: bool  # False: estimated from its first rows
+    counted: bool  # False: estimated from its first rows, or by quotes, which may stand within a cell
     size: int  # bytes
 
     @property
@@ -78,11 +78,14 @@ def log_size(path: Path) -> LogSize:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
     except (pa.ArrowException, *FAULTS) as error:
         raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
-    lines, whole = start.count(b"\n"), len(start) == size
-    if path.suffix in _TEXT and not whole and not lines and b"\r" not in start:
+    table, whole = path.suffix in _TEXT, len(start) == size
+    quoted = table and b'"' in start  # then a cell may hold line ends, which end no row
+    lines = sum(part.count(b"\n") for part in start.split(b'"')[::2]) if quoted else start.count(b"\n")
+    if table and not whole and b"\n" not in start and b"\r" not in start:
         raise UsageError(f"{path} is no table: no line ends within its first {_SAMPLE:,} bytes")
     rows = lines if whole else round(size / max(len(start), 1) * lines)
-    return LogSize(path, max(rows - (path.suffix in _TEXT), 0), counted=whole, size=size)  # one of them is the heading
+    rows = max(rows - table, 0)  # one of them is the heading
+    return LogSize(path, rows, counted=whole and not quoted, size=size)
 
 
 def _round(rows: int) -> int:

@@ -19,6 +19,7 @@ from skg_bench.core.world import RIGHT, UNKNOWN, WRONG
 
 Check = Callable[[str, str, str], object]  # message, reference, words: True, False, or None: not known
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?")
+_AS_WRITTEN = re.compile(r"\+|-?0[\d,]")  # so begin codes, telephone numbers, and the end of 1 000
 _KEPT = "%#@&-."  # punctuation that belongs to a word, or may
 _AROUND = "".join(
     sign for sign in map(chr, range(0x3100)) if unicodedata.category(sign)[0] == "P" and sign not in _KEPT
@@ -150,7 +151,8 @@ _BUILT_IN: Mapping[str, Check] = {"exact": _equal, "marker": _held, UNCHECKED: _
 
 def tokens(text: str) -> Sequence[str]:
     """Words of a text, as they are between blanks. Case, punctuation around a word, and the ways to write a number, a
-    date, a dash or an accent do not count; signs inside of a word do, and so does a sign that stands alone.
+    date, a dash or an accent do not count; zeros and a plus in front of a number do. Signs inside of a word count, and
+    so does a sign that stands alone.
     """
     return _known_tokens(text) if len(text) <= _KEPT_TEXT else _tokens(text)
 
@@ -169,6 +171,8 @@ def _token(word: str) -> str:
     kept = word.strip(_AROUND)
     number = kept.rstrip(".-")
     if number[-1:].isdigit() and _NUMBER.fullmatch(number):
+        if _AS_WRITTEN.match(number):
+            return number
         value = Decimal(number.replace(",", ""))
         return f"{value.normalize() if value else Decimal(0):f}"
     return kept.strip("-.")

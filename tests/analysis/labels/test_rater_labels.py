@@ -20,7 +20,9 @@ from skg_bench.analysis.labels.rater_labels import (
     labels_text,
     merged,
     read_sheet,
+    replaced,
     settled,
+    sheet_labels,
 )
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
@@ -69,6 +71,25 @@ def test_one_rater_cannot_say_two_things_of_a_pair(tmp_path: Path) -> None:
     labels = read_sheet(sheet(tmp_path, f"{PAIR},right", f"{PAIR},WRONG "))
     with pytest.raises(UsageError, match=r"row 3: rater 'ann' says 'wrong', and of the same pair 'right' in .*row 2"):
         merged(labels)
+
+
+@pytest.mark.parametrize("sign", [",", ";"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_sheet_that_a_spreadsheet_program_saved_is_read(tmp_path: Path, mark: str, sign: str) -> None:
+    row = sign.join((PAIR, '"Is it open, or shut; or both?"', "yes", "right"))
+    saved = read_sheet(sheet(tmp_path, row, head=mark + sign.join(("pair", "message", "answer", "label"))))
+    assert [(label.label, label.texts) for label in saved] == [
+        (PairLabel.RIGHT, ("Is it open, or shut; or both?", "yes"))
+    ]
+
+
+def test_a_row_that_is_blank_in_one_of_two_sheets_withdraws_nothing(tmp_path: Path) -> None:
+    head = "pair,rater,label"
+    filled, blank = (
+        sheet_labels(sheet(tmp_path, f"{PAIR},ann,{label}", name=f"{label}.csv", head=head)) for label in ("near", "")
+    )
+    assert replaced(filled, [*filled, *blank]) == ([], 0, 0)
+    assert replaced(filled, blank) == ([], 0, 1)
 
 
 def test_where_raters_differ_the_label_is_unknown(tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ def test_a_reference_that_is_worse_than_the_model_alone_is_named(figures: Summar
     ]
     assert [sentence.tone for sentence in warning] == ["bad"]
     assert "'at matched error rate'" in warning[0].text
+    assert "If both ask the same model, an arm may be ahead" in warning[0].text
     for other in (_with(turned, "differences", "never", verdict="worse"), figures):
         assert not any("answers nothing from memory" in sentence.text for sentence in words(other))
 

@@ -65,6 +65,14 @@ def test_rows_are_counted_or_estimated_from_the_first_ones(
     assert size.words.startswith("5,000 rows" if size.counted else "about ")
 
 
+def test_line_ends_within_quotes_end_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("user,time,message\n" + 'u,2026-03-01,"one ""line""\nand another\n"\n' * 30, "utf-8")
+    size = log_size(path)
+    assert size.rows == 30
+    assert size.words.startswith("about 30 rows in ")  # a quote may be a sign of an inch
+
+
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl", "log.parquet"])
 def test_a_limit_holds_and_can_be_raised(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, name, 50)
