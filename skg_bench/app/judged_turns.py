@@ -76,11 +76,11 @@ def log_by_people(run: Run, arm: str, path: Path) -> ArmLog:
             f"skg-bench data label RUN --arm ARM --n 500 --first hit --out {path.name}"
         )
     right, chance = (np.full(len(log.user), np.nan) for _ in range(2))
-    drawn = DrawnRows()
+    drawn, texts = DrawnRows(), np.array([*map(_plain, log.messages), ""], object)
     for block in table.blocks([*JUDGED_FIELDS, *({HIT, TO_JUDGE, SHEET_ARM, *TURN_TEXTS} & set(table.names))]):
         at = _places(log, block)
         _check_arm(log, block, at, sheet_arm(run, arm))
-        _check_texts(log, block, at)
+        _check_texts(log, texts, block, at)
         again = ~np.isnan(chance[at])
         again[np.setdiff1d(np.arange(len(at)), np.unique(at, return_index=True)[1])] = True
         if again.any():
@@ -111,10 +111,11 @@ def _check_arm(log: ArmLog, block: TableBlock, at: I64, arm: str) -> None:
         raise block.fault(int(other.argmax()), HIT, "the log says otherwise; the sheet is of another arm or run")
 
 
-def _check_texts(log: ArmLog, block: TableBlock, at: I64) -> None:
-    """Raises UsageError where the log has another message, or another one whose answer was given."""
+def _check_texts(log: ArmLog, texts: np.ndarray, block: TableBlock, at: I64) -> None:
+    """Raises UsageError where the log has another message, or another one whose answer was given. `texts`: its
+    messages, as cells are compared with them, and an empty one.
+    """
     source = log.source_turn[at]
-    texts = np.array([*map(_plain, log.messages), ""], object)
     stored = log.text[log.start[log.user[at]] + np.maximum(source, 0)]
     for name, text in zip(TURN_TEXTS, (log.text[at], np.where(source >= 0, stored, len(log.messages))), strict=True):
         if name not in block.cells:
