@@ -12,15 +12,16 @@ import yaml
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.embedder.precomputed import save_vectors
-from skg_bench.simulator.answers.corpora_by_name import corpus_of
+from skg_bench.simulator.answers.corpus import BUILT_IN, load_corpus
 from skg_bench.skillbook.library.strategies import strategies
 
 if __name__ == "__main__":
     here, model = Path(__file__).parent, MiniLM()
     alike = yaml.safe_load((here / "hard_negatives.yaml").read_text("utf-8"))
+    first, further = BUILT_IN
     texts = {
-        "corpus/minilm": corpus_of("builtin").messages,
-        "more/minilm": corpus_of("more").messages,
+        "corpus/minilm": load_corpus(first).messages,
+        "more/minilm": load_corpus(further).messages,
         "hard_negatives": list(chain.from_iterable(chain.from_iterable(alike.values()))),
         "guardian/minilm": strategies().triggers.text,
     }

@@ -18,7 +18,7 @@ from skg_bench.simulator.answers.corpora_by_name import corpus_of
 COMMAND = "skg-bench experiment known_truth/widths --write reports"
 USERS = (30, 100)
 WEEKS = 2
-CORPORA = ("builtin", "builtin,more", "builtin,more,clinc150-exchange_rate-plug_type")
+CORPORA = ("builtin_120", "builtin", "builtin,clinc150-exchange_rate-plug_type")
 METRIC = "utility"
 ARMS = (
     "arms={skg: [], frozen_100: [freeze=all, freeze_at=100], exact_match: [router=exact], "

@@ -19,7 +19,7 @@ _USERS = (
     "messages_per_day", "volume_spread", "one_off_share", "concentration", "discount", "habit", "accept", "rated_share",
     "partial_odds", "miss_odds", "late_share",
 )  # fmt: skip
-_EMBEDDERS = {"builtin": "corpus_minilm", "clinc150": "minilm"}
+_EMBEDDERS = {"builtin_120": "corpus_minilm", "clinc150": "minilm"}
 _CAP = "simulator.max_per_day=12"  # a world takes as long as its busiest user
 _PARTIAL = {"right": 0.7, "near": 0.5, "wrong": 0.15}  # of what is not rated ok
 _CURATORS: Mapping[str, tuple[str, ...]] = {

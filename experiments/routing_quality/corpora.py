@@ -19,7 +19,7 @@ from skg_bench.core.grid import I16, I32
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.embedder.precomputed import Precomputed, save_vectors
-from skg_bench.simulator.answers.corpus import load_corpus
+from skg_bench.simulator.answers.corpus import BUILT_IN, load_corpus
 
 CACHE = Path("runs/vectors")
 OUT = "oos"
@@ -114,12 +114,12 @@ def _vectors(texts: Sequence[str], path: Path) -> I16:
 
 
 def builtin() -> Corpus:
-    """The built-in corpus: 120 intents, one-off messages out of scope.
+    """120 intents of the built-in corpus, one-off messages out of scope.
 
     Splits go by wording, so that a wording with another slot value is never in two of them: of each intent's wordings
     half train, a quarter each validates and tests; of the one-offs a fifth each trains and validates.
     """
-    corpus = load_corpus()
+    corpus = load_corpus(BUILT_IN[0])
     vectors = Precomputed(None).embed(corpus.messages)
     text, skill, part = [], [], []
     for kind, ids in enumerate(corpus.wordings):

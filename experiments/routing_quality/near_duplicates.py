@@ -15,12 +15,12 @@ from skg_bench.simulator.answers.corpora_by_name import CorpusPart, corpus_parts
 from skg_bench.simulator.answers.corpus import Corpus
 from skg_bench.simulator.datasets import datasets
 
-COMMAND = "skg-bench experiment routing_quality/near_duplicates builtin more clinc150 --write reports"
+COMMAND = "skg-bench experiment routing_quality/near_duplicates builtin clinc150 --write reports"
 ALIKE = 0.85  # as near as this to another intent, relative to its own other messages
 MOST = 20  # messages of an intent
 OURS = {  # licence and source
-    "builtin": ("Apache-2.0", "written for this project: data/corpus"),
-    "more": ("Apache-2.0", "written for this project: data/more"),
+    "builtin": ("Apache-2.0", "written for this project: data/corpus and data/more"),
+    "builtin_120": ("Apache-2.0", "written for this project: data/corpus"),
 }
 Names = Annotated[list[str], typer.Argument(metavar="CORPUS", help="Names as simulator.corpus takes them.")]
 

@@ -23,6 +23,7 @@ from skg_bench.core.text import text_hash
 from skg_bench.embedder.cache import TextProgress
 
 _BUILT_IN = "data:"
+CORPUS_VECTORS = ("data:corpus/minilm", "data:more/minilm")  # paths of the vectors of the built-in corpus
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class VectorFile:
 @dataclass(frozen=True)
 class Precomputed:
     """Looks texts up by their hash; `path` without suffix, or several of one model. `data:NAME` is a path below the
-    package's data; None: the built-in corpus' vectors of all-MiniLM-L6-v2.
+    package's data; None: the vectors of the built-in corpus, made by all-MiniLM-L6-v2.
     """
 
     path: str | Sequence[str] | None
@@ -84,8 +85,8 @@ class Precomputed:
     @cached_property
     def _files(self) -> list[VectorFile]:
         """Files of vectors; raises UsageError unless all are of one model."""
-        paths = [self.path] if isinstance(self.path, str | None) else self.path
-        files = [VectorFile(_stem(path or "data:corpus/minilm")) for path in paths]
+        paths = CORPUS_VECTORS if self.path in (None, "") else [self.path] if isinstance(self.path, str) else self.path
+        files = [VectorFile(_stem(path)) for path in paths]
         if not files:
             raise UsageError("embedder.path=[] names no vectors; null: those of the built-in corpus")
         first = files[0].description
@@ -116,7 +117,7 @@ class Precomputed:
             raise UsageError(
                 f"{len(missing)} of {len(texts)} texts have no vector in "
                 f"{', '.join(str(file.file('.npy')) for file in files)} (first: {texts[missing[0]]!r}); choose another "
-                "embedder, rebuild the vectors, or name more: embedder.path=[data:corpus/minilm,data:more/minilm]"
+                f"embedder, rebuild the vectors, or name more: embedder.path=[{','.join(CORPUS_VECTORS)},MORE]"
             )
         return np.ascontiguousarray(vectors[rows])
 

@@ -1,7 +1,7 @@
 """Corpora by name, and several of them as one.
 
-    simulator.corpus=builtin                              the built-in one, as without a name
-    simulator.corpus=[builtin,more]                       180 further intents of ours
+    simulator.corpus=builtin                              the built-in one of 300 intents, as without a name
+    simulator.corpus=builtin_120                          the 120 of them with which this project began
     simulator.corpus=[builtin,clinc150-exchange_rate]     both, the second without that intent
     simulator.corpus=[builtin,/my/corpus]                 a folder of one's own, in the format of data/corpus
 
@@ -18,13 +18,12 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
-from skg_bench.core.package import DATA
 from skg_bench.simulator.answers.clinc150_file import clinc150_corpus
-from skg_bench.simulator.answers.corpus import Corpus, CorpusNames, Source, load_corpus
+from skg_bench.simulator.answers.corpus import BUILT_IN, Corpus, CorpusNames, Source, load_corpus
 
 BY_NAME: Mapping[str, Callable[[], Corpus]] = {
     "builtin": load_corpus,
-    "more": lambda: load_corpus(str(DATA / "more")),
+    "builtin_120": lambda: load_corpus(BUILT_IN[0]),
     "clinc150": lambda: clinc150_corpus(None, None, "test", 4),  # as conf/simulator/clinc150.yaml
 }
 _TWICE = "a message that an earlier corpus has"

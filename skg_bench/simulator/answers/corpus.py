@@ -3,8 +3,8 @@
 Format: `intents/*.yaml` (intent, kind, effect, ttl_hours, asked, hours, weekdays, follows, slot, answer, wordings) and
 `one_offs.txt` (one message a line; none are needed with `simulator.one_off_share=0`). Without an `effect` what goes
 stale is looked up, and all else is an answer. `asked` is how often an intent is asked, relative to one without it. The
-built-in corpus lies in `data/corpus`; any folder of the same format can take its place, and a `Source` reads another
-format.
+built-in corpus lies in two folders, `data/corpus` and `data/more`; any folder of the same format can take its place,
+and a `Source` reads another format.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +32,7 @@ _CELLS = 2**28  # of a table of wordings by request type, or of intents by inten
 _WEEKDAYS = {"any": (1.0, 1.0), "workdays": (1.0, 0.15), "weekend": (0.15, 1.0)}  # weight on workdays, at weekends
 _REQUIRED = ("intent", "kind", "hours", "weekdays", "follows", "answer", "wordings")
 _KNOWN = {*_REQUIRED, "effect", "ttl_hours", "asked", "slot"}
+BUILT_IN = (DATA / "corpus", DATA / "more")  # folders: our first 120 intents, and 180 further ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,12 @@ CorpusNames = str | Source | Sequence[str] | None
 """Values of `simulator.corpus`: a folder or name, a source, several folders or names; None: the built-in one."""
 
 
-def load_corpus(path: str | None = None) -> Corpus:
+def load_corpus(path: str | Path | None = None) -> Corpus:
     """The corpus in folder `path`, or the built-in one.
 
     Raises UsageError for a missing folder, an intent without wordings, unknown fields or values, and duplicates.
     """
-    return _load(str(Path(path)) if path else str(DATA / "corpus"))
+    return _load((Path(path),) if path else BUILT_IN)
 
 
 def with_one_offs(corpus: Corpus, share: float, source: CorpusNames) -> Corpus:
@@ -113,24 +114,24 @@ def with_one_offs(corpus: Corpus, share: float, source: CorpusNames) -> Corpus:
 
 
 @lru_cache(maxsize=4)
-def _load(path: str) -> Corpus:
-    folder = Path(path)
-    files = sorted((folder / "intents").glob("*.yaml"))
-    if not files:
-        raise UsageError(f"{folder} is no corpus: it needs intents/*.yaml, and one_offs.txt (see data/corpus)")
-    rows, places = list[dict[str, Any]](), dict[str, str]()
-    for file in files:
-        for position, row in enumerate(_read(file), 1):
-            place = f"{file}: intent {position}"
-            if (first := places.setdefault(row["intent"], place)) != place:
-                raise UsageError(f"{place}: {row['intent']!r} is also the name of {first}; rename one of them")
-            rows.append(row)
-    file = folder / "one_offs.txt"
-    one_offs = [line.strip() for line in text_of(file).splitlines() if line.strip()] if file.is_file() else []
+def _load(folders: tuple[Path, ...]) -> Corpus:
+    rows, one_offs, places = list[dict[str, Any]](), list[str](), dict[str, str]()
+    for folder in folders:
+        files = sorted((folder / "intents").glob("*.yaml"))
+        if not files:
+            raise UsageError(f"{folder} is no corpus: it needs intents/*.yaml, and one_offs.txt (see data/corpus)")
+        for file in files:
+            for position, row in enumerate(_read(file), 1):
+                place = f"{file}: intent {position}"
+                if (first := places.setdefault(row["intent"], place)) != place:
+                    raise UsageError(f"{place}: {row['intent']!r} is also the name of {first}; rename one of them")
+                rows.append(row)
+        file = folder / "one_offs.txt"
+        one_offs += [line.strip() for line in text_of(file).splitlines() if line.strip()] if file.is_file() else []
     try:
         return _compile(rows, one_offs)
     except UsageError as error:
-        raise UsageError(f"{folder}: {error}") from error
+        raise UsageError(f"{' and '.join(map(str, folders))}: {error}") from error
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
