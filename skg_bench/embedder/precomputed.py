@@ -85,8 +85,8 @@ class Precomputed:
     @cached_property
     def _files(self) -> list[VectorFile]:
         """Files of vectors; raises UsageError unless all are of one model."""
-        paths = CORPUS_VECTORS if self.path in (None, "") else [self.path] if isinstance(self.path, str) else self.path
-        files = [VectorFile(_stem(path)) for path in paths]
+        given = [self.path] if isinstance(self.path, str | None) else self.path
+        files = [VectorFile(_stem(path)) for each in given for path in ([each] if each else CORPUS_VECTORS)]
         if not files:
             raise UsageError("embedder.path=[] names no vectors; null: those of the built-in corpus")
         first = files[0].description

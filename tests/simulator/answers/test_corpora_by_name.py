@@ -1,6 +1,7 @@
 """Corpora by name, and several as one: what each says stays as it is, and what two say differently is refused."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,18 @@ import pytest
 
 from skg_bench.app.api import run as simulate
 from skg_bench.core.errors import UsageError
-from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.simulator.answers.corpora_by_name import corpus_of, corpus_parts
-from skg_bench.simulator.answers.corpus import ACT, ANSWER, LOOK_UP, SLOT, STABLE, STALE, Corpus, load_corpus
+from skg_bench.simulator.answers.corpus import (
+    ACT,
+    ANSWER,
+    BUILT_IN,
+    LOOK_UP,
+    SLOT,
+    STABLE,
+    STALE,
+    Corpus,
+    load_corpus,
+)
 from tests.simulator.answers.test_bad_corpora import TEA, WEATHER, write
 from tests.simulator.users import assistant
 
@@ -97,11 +107,14 @@ def test_a_message_that_two_corpora_have_stays_with_the_first_and_is_counted(tmp
 
 
 BAD: list[tuple[Callable[[str, str], Any], str]] = [
-    (lambda a, b: [a, b, "nowhere"], "nowhere is no corpus: it needs intents/.*; names are builtin, more, clinc150"),
-    (lambda a, b: "nowhere", "nowhere is no corpus: it needs intents/.*; names are builtin, more, clinc150"),
+    (
+        lambda a, b: [a, b, "nowhere"],
+        "nowhere is no corpus: it needs intents/.*; names are builtin, builtin_120, clinc150",
+    ),
+    (lambda a, b: "nowhere", "nowhere is no corpus: it needs intents/.*; names are builtin, builtin_120, clinc150"),
     (lambda a, b: [a, a], "names '.*one' twice; name each corpus once"),
     (lambda a, b: [a, f"{a}-weather"], "names '.*one' twice"),
-    (lambda a, b: [], r"=\[\] must name corpora by texts; valid are builtin, more, clinc150, and folders"),
+    (lambda a, b: [], r"=\[\] must name corpora by texts; valid are builtin, builtin_120, clinc150, and folders"),
     (lambda a, b: [a, 42], r", 42\] must name corpora by texts"),
     (lambda a, b: [""], r"\[''\] must name corpora by texts"),
     (lambda a, b: [[a]], "must name corpora by texts"),
@@ -144,12 +157,15 @@ def test_users_say_the_messages_of_all_corpora(two: list[str], tmp_path: Path) -
         simulate([names, "users=4", "weeks=2", "workers=1", f"out={tmp_path / 'other'}"])
 
 
-def test_further_intents_of_ours_come_with_their_vectors_and_differ_from_the_built_in_ones() -> None:
-    whole, vectors = corpus_of(["builtin", "more"]), Precomputed(["data:corpus/minilm", "data:more/minilm"])
-    assert len(whole.intents) == 120 + 180
-    assert whole.left_out == {}
-    assert len(vectors.embed(whole.messages)) == len(whole.messages)
-    more = corpus_of("more")
+def test_the_built_in_corpus_is_that_of_120_intents_and_180_further_ones() -> None:
+    whole, first, more = corpus_of("builtin"), corpus_of("builtin_120"), load_corpus(BUILT_IN[1])
+    joined = corpus_of(["builtin_120", str(BUILT_IN[1])])
+    for each in fields(Corpus):
+        name = each.name
+        if name not in ("digest", "source"):
+            assert np.array_equal(getattr(whole, name), getattr(joined, name)), name
+    assert len(whole.intents) == len(first.intents) + len(more.intents) == 300
+    assert joined.left_out == {}
     assert more.n_wordings.min() >= 12
     assert {*more.kind.tolist()} == {STABLE, SLOT, STALE}
     assert {*more.effect.tolist()} == {ANSWER, LOOK_UP, ACT}
@@ -160,6 +176,6 @@ def test_clinc150_comes_beside_the_built_in_corpus(published: Callable[[str], Pa
     with pytest.raises(UsageError, match="clinc150-exchange_rate-plug_type"):
         corpus_of(["builtin", "clinc150"])
     whole = corpus_of(["builtin", "clinc150-exchange_rate-plug_type"])
-    assert len(whole.intents) == 120 + 148
+    assert len(whole.intents) == 300 + 148
     assert len(set(whole.messages)) == len(whole.messages)
     assert whole.left_out["a message that an earlier corpus has"]["rows"] == 4

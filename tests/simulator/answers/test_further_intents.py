@@ -11,7 +11,7 @@ import yaml
 from experiments.routing_quality.near_duplicates import alike_pairs, sampled
 from skg_bench.core.package import DATA
 from skg_bench.embedder.precomputed import Precomputed
-from skg_bench.simulator.answers.corpora_by_name import corpus_of
+from skg_bench.simulator.answers.corpus import BUILT_IN, load_corpus
 
 README = (DATA / "more" / "README.md").read_text("utf-8")
 CONTRASTS = {frozenset(pair) for pair in re.findall(r"^\| `(\w+)` \| `(\w+)` \|", README, re.MULTILINE)}
@@ -33,13 +33,12 @@ def test_weights_are_shares_of_topics_over_shares_of_intents(rows: list[dict[str
 
 
 def test_only_the_named_contrasts_are_near_duplicates_of_other_intents_of_ours() -> None:
-    parts = [corpus_of("builtin"), corpus_of("more")]
+    parts = [load_corpus(folder) for folder in BUILT_IN]
     names = [name for part in parts for name in part.intents]
     assert {name for pair in CONTRASTS for name in pair} <= {*names}
     groups = [group for part in parts for group in sampled(part)]
     label = np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups])
-    embedder = Precomputed(["data:corpus/minilm", "data:more/minilm"])
-    near = alike_pairs(embedder.embed([message for group in groups for message in group]), label)
+    near = alike_pairs(Precomputed(None).embed([message for group in groups for message in group]), label)
     pairs = {frozenset((names[pair.one], names[pair.other])) for pair in near}
     further = {pair for pair in pairs if not pair <= {*parts[0].intents}}
     assert len(further) >= 10
@@ -47,7 +46,7 @@ def test_only_the_named_contrasts_are_near_duplicates_of_other_intents_of_ours()
 
 
 def test_each_fifth_intent_or_more_has_a_contrast_and_wordings_differ_in_length(rows: list[dict[str, Any]]) -> None:
-    corpus = corpus_of("more")
+    corpus = load_corpus(BUILT_IN[1])
     assert len(CONTRASTS) * 2 >= len(corpus.intents) / 5
     for row in rows:
         words = [len(wording.split()) for wording in row["wordings"]]

@@ -44,13 +44,13 @@ def test_of_folders_of_lines_and_labels_the_test_split_is_said_unless_another_is
 
 def test_corpora_by_name_stand_beside_a_file(tmp_path: Path) -> None:
     alone = labelled(banking77(tmp_path)).load()
-    whole = labelled(banking77(tmp_path), also=["builtin-exchange_rate", "more"]).load()
+    whole = labelled(banking77(tmp_path), also=["builtin-exchange_rate"]).load()
     assert whole.intents[: len(INTENTS)] == alone.intents
-    assert len(whole.intents) == len(INTENTS) + 119 + 180
+    assert len(whole.intents) == len(INTENTS) + 299
     assert len(whole.one_offs) == 1500
-    assert whole.source == "test.csv and builtin and more"
+    assert whole.source == "test.csv and builtin"
     assert whole.digest != alone.digest
-    again = labelled(banking77(tmp_path, [*FEW, FEW[0]]), also=["more"]).load()
+    again = labelled(banking77(tmp_path, [*FEW, FEW[0]]), also=["builtin_120-exchange_rate"]).load()
     assert again.left_out == {"a text that an earlier row has": {"rows": 1, "first": [5]}}
     with pytest.raises(
         UsageError, match=r"test.csv and builtin both have the intent 'exchange_rate' .*builtin-exchange_"
