@@ -10,11 +10,13 @@ from experiments.skg_parameters.verdicts import REFERENCE, Line, lines
 from skg_bench.analysis.comparison.assay import Measured
 from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.analysis.comparison.matched import Pair
+from skg_bench.analysis.comparison.over_corpora import over_corpora
 from skg_bench.analysis.comparison.seeds import SeedRuns, by_configuration
 from skg_bench.analysis.counts.measure import measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.summary.saturation import corpus
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
 from skg_bench.core.errors import UsageError
@@ -64,9 +66,28 @@ def _hits(pair: Pair | None) -> str:
     return f"{number(pair.difference, 'difference', signed=True)} ({between})"
 
 
-def findings(points: Sequence[tuple[SeedRuns, Sequence[Line]]]) -> list[Finding]:
-    """One for each question, for `skg-bench claims`: at the sensitive point where it was asked there, else at the
-    paper's own, whose figure stands beside it. `points`: the runs of each, and what they say.
+Point = tuple[SeedRuns, Sequence[Line]]
+"""Runs at an operating point, and what they say."""
+
+
+def findings(points: Sequence[Point]) -> list[Finding]:
+    """One for each question, for `skg-bench claims`: those of the corpus whose runs were given first, held against the
+    others.
+    """
+    return over_corpora({name: corpus_findings(some) for name, some in by_corpus(points).items()})
+
+
+def by_corpus(points: Sequence[Point]) -> dict[str, list[Point]]:
+    """Points by the name of their corpus."""
+    gathered: dict[str, list[Point]] = {}
+    for point in points:
+        gathered.setdefault(corpus(point[0].config), []).append(point)
+    return gathered
+
+
+def corpus_findings(points: Sequence[Point]) -> list[Finding]:
+    """Findings on one corpus: at the sensitive point where a question was asked there, else at the paper's own, whose
+    figure stands beside it.
     """
     results, answers_of = list[Finding](), dict[tuple[str, str], list[tuple[Line, Evidence]]]()
     for run, claim_lines in points:
@@ -139,15 +160,20 @@ def analyse(runs: Runs) -> Report:
     """
     groups = by_configuration(runs)
     points = [(run, lines(run)) for run in groups]
-    every = [line for _, claim_lines in points for line in claim_lines]
-    tables = [
-        Table(title, COLUMNS, [cells(line) for line in every if line.sensitive == sensitive])
-        for title, sensitive in POINTS
-    ]
-    twice = [(line.id, line.asks, line.sensitive) for line in every]
-    if len(set(twice)) < len(twice):
-        raise UsageError(f"{groups[0].path} and {groups[1].path} ask the same and differ in more than their seeds")
-    sweeping = [run for run in groups if REFERENCE in run.arms]
+    tables = []
+    for nth, (name, some) in enumerate(by_corpus(points).items()):
+        every = [line for _, claim_lines in some for line in claim_lines]
+        twice = [(line.id, line.asks, line.sensitive) for line in every]
+        if len(set(twice)) < len(twice):
+            raise UsageError(
+                f"{some[0][0].path} and {some[1][0].path} ask the same and differ in more than their seeds"
+            )
+        where = f", on {name}" if nth else ""
+        tables += [
+            Table(title + where, COLUMNS, [cells(line) for line in every if line.sensitive == sensitive])
+            for title, sensitive in POINTS
+        ]
+    sweeping = [run for run in groups if REFERENCE in run.arms][:1]
     sweeps = [Table("What thresholds mean on the scale of scores", SWEPT, thresholds(run)) for run in sweeping]
     text = page(
         "Numbers and parts of the SKG paper", COMMAND, " ".join(map(_scope, groups)), READ,
@@ -159,8 +185,8 @@ def analyse(runs: Runs) -> Report:
 def _scope(run: SeedRuns) -> str:
     m, seeds = run.manifest, ", ".join(str(each.manifest["seed"]) for each in run.runs)
     return (
-        f"{m['config']['experiment']}: {m['users']} users, {m['weeks']} weeks, each of the seeds {seeds}; 95 % for new "
-        "users and requests."
+        f"{m['config']['experiment']}: {m['users']} users, {m['weeks']} weeks, each of the seeds {seeds}, on "
+        f"{corpus(run.config)}; 95 % for new users and requests."
     )
 
 

@@ -18,6 +18,7 @@ from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
+from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from tests.analysis.report.conftest import ARMS as SYNTHETIC
@@ -171,15 +172,19 @@ def test_the_sensitive_point_answers_and_the_papers_own_stands_beside_it(run: Ru
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two contrasts of the experiment, small."""
+    return small(tmp_path_factory.mktemp("parameters") / "run", "users=8", "weeks=2")
+
+
+def small(out: Path, *overrides: str) -> Run:
+    """A run of two contrasts."""
     arms: dict[str, Any] = {"skg": [], "never": ["policy=never"], "threshold_70": ["policy.threshold=0.7"],
                             "no_reranker": ["reranker=identity"], "oracle": ["router=oracle"]}  # fmt: skip
     entries = (
         "{kind: effect, arm: threshold_70, reference: skg, asks: 'K11: a threshold of 0.7'},"
         "{kind: effect, arm: skg, reference: no_reranker, bound: oracle, asks: 'K10: the reranker'}"
     )
-    out = tmp_path_factory.mktemp("parameters") / "run"
-    return simulate([f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=8", "weeks=2",
-                     "workers=1", "simulator.rated_share=0.6", "policy.threshold=0.4", f"out={out}"])  # fmt: skip
+    return simulate([f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "workers=1",
+                     "simulator.rated_share=0.6", "policy.threshold=0.4", f"out={out}", *overrides])  # fmt: skip
 
 
 @pytest.mark.req("K11", "K10")
@@ -192,6 +197,20 @@ def test_findings_carry_the_contrasts_own_figures(run: Run, tmp_path: Path) -> N
     analyse([run]).write(tmp_path, "skg_parameters")
     assert (tmp_path / "skg_parameters.md").read_text("utf-8").count("\n| K") == 2
     assert len(json.loads((tmp_path / "claims" / "skg_parameters.json").read_text("utf-8"))["findings"]) == 5
+
+
+def test_each_corpus_has_its_tables_and_a_finding_has_the_figures_of_all(run: Run, tmp_path: Path) -> None:
+    few = small(tmp_path / "run", "users=4", "weeks=1", "simulator.corpus=builtin_120")
+    report = analyse([run, few])
+    titles = [part.title for part in report.parts if isinstance(part, Table)]
+    assert titles[0] == "As the paper has it"
+    assert "As the paper has it, on builtin_120" in titles
+    assert "8 users, 2 weeks, each of the seeds 0, on the built-in corpus; 95 %" in report.page
+    results = report.findings() if report.findings else []
+    assert all(" On builtin_120 " in result.words for result in results)
+    assert {source.data["simulator"] for source in results[0].evidence.sources} == {
+        each.manifest["data"]["simulator"] for each in (run, few)
+    }
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ from tests.runs import save
 LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")
 FREEZE = 15  # the turn at which frozen arms stop to learn
 DENSE = (
-    "simulator.messages_per_day=7", "simulator.volume_spread=0.3", "simulator.day_spread=0.2",
+    "simulator.corpus=builtin_120", "simulator.messages_per_day=7", "simulator.volume_spread=0.3",
+    "simulator.day_spread=0.2",
     "simulator.rated_share=0.6", "simulator.late_share=0.3", "simulator.late_hours=6",
     "simulator.concentration=3", "simulator.accept=0.9", "simulator.accept_one_off=0.5", "curator.unused_days=2",
     "curator.harmful_misses=1", "policy.threshold=0.4", "refit_every=10", "seed=7", "weeks=1",

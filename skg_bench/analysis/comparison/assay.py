@@ -15,8 +15,8 @@ from skg_bench.analysis.statistics.intervals import Estimate
 
 NEVER, ORACLE = "never", "oracle"  # arms of a run whose contrasts are to say something
 ClaimVerdict = Literal[
-    "reproduced", "not reproduced", "robust", "attainable", "strained", "impossible", "contradictory",
-    "not testable here",
+    "reproduced", "not reproduced", "depends on the corpus", "robust", "attainable", "strained", "impossible",
+    "contradictory", "not testable here",
 ]  # fmt: skip
 VERDICTS: tuple[str, ...] = get_args(ClaimVerdict)
 OPEN: ClaimVerdict = "not testable here"

@@ -267,6 +267,18 @@ def pruning(finding: Finding, m: Measured) -> str:
 
 def says(finding: Finding) -> str:
     """The verdict that a finding's own figures carry, whatever its file says."""
+    here, m = said_here(finding), finding.measured
+    rows = re.findall(r" On .+? (-?\d[\d.e-]*) [A-Za-z% ]+ \([^()]*\), ([a-z ]+)\.", finding.words)
+    other_verdict = any(verdict not in (here, "not testable here") for _, verdict in rows)
+    signs = {float(value) > 0 for value, _ in rows}
+    other_sign = isinstance(m, Measured) and (m.low > 0 or m.high < 0) and len(signs | {m.value > 0}) > 1
+    if here != "not testable here" and (other_verdict or (other_sign and finding.verdict == "depends on the corpus")):
+        return "depends on the corpus"
+    return here
+
+
+def said_here(finding: Finding) -> str:
+    """The verdict that figures carry of the corpus that comes first."""
     m = finding.measured
     if isinstance(
         m, str
@@ -294,7 +306,7 @@ def says(finding: Finding) -> str:
     if finding.claimed.startswith("a skillbook"):  # less money and time, more utility
         low, high = (m.low, m.high) if "serves" in finding.claimed else (-m.high, -m.low)
         return "reproduced" if low > 0 else "not reproduced" if high < 0 else "not testable here"
-    words = finding.words.partition(" As the paper has it")[0]  # what follows is of the other operating point
+    words = re.split(" As the paper has it| On ", finding.words)[0]  # then come another point, and other corpora
     better, worse = ("serve" in words and word in words for word in ("better", "worse"))
     better = better and "no more than" not in words
     little = re.search("worth less than|no more than", words) is not None
