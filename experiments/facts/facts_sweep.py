@@ -2,8 +2,6 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +13,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Folder
 from skg_bench.app.progress import console
+from skg_bench.study.turning import turn
 
 COMMAND = "skg-bench experiment facts/facts_sweep --write reports"
 SHARES: Mapping[str, tuple[float, ...]] = {  # beside their values in the yaml
@@ -34,36 +33,6 @@ CLAIMS = (
 )
 ARMS = ("never", "skg", "full_history", "keeps", "keeps_first", "never_declines")
 HEADINGS = ("claim", "share", "verdicts by its value", "turns")
-Values = Mapping[float, Worth]  # by value of a share
-
-
-@dataclass(frozen=True)
-class Turn:
-    """Smallest change of a share that turns a verdict, where the end of the interval passes 0 on a straight line."""
-
-    change: float
-    value: float
-    word: str
-
-    def __str__(self) -> str:
-        return f"{self.word} from {self.value:.2f} ({self.change:+.2f})"
-
-
-def turn(values: Values, usual: float) -> Turn | None:
-    """The smallest change from the usual value that turns the verdict; None: no value that was tried does."""
-    tried = sorted(value for value, worth in values.items() if worth.measured)
-    sides = [[x for x in tried if x >= usual], [x for x in reversed(tried) if x <= usual]]
-    turns = []
-    for side in sides:
-        for a, b in pairwise(side):
-            before, after = values[a], values[b]
-            if after.word != before.word:
-                better = "better" in (before.word, after.word)
-                ends = (before.low, after.low) if better else (before.high, after.high)
-                at = a + (b - a) * ends[0] / (ends[0] - ends[1])
-                turns.append(Turn(at - usual, at, after.word))
-                break
-    return min(turns, key=lambda each: abs(each.change), default=None)
 
 
 def lines(share: str, by_value: Mapping[float, Mapping[FactClaim, Worth]], usual: float) -> list[tuple[str, ...]]:
@@ -72,7 +41,7 @@ def lines(share: str, by_value: Mapping[float, Mapping[FactClaim, Worth]], usual
     for claim in CLAIMS:
         values = {value: by_claim[claim] for value, by_claim in sorted(by_value.items())}
         words = "; ".join(f"{value:g}: {worth.size} {worth.word}" for value, worth in values.items() if worth.measured)
-        smallest = turn(values, usual)
+        smallest = turn({value: worth for value, worth in values.items() if worth.measured}, usual)
         rows.append((claim.name, share, words, "no" if smallest is None else str(smallest)))
     return rows
 

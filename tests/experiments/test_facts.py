@@ -1,13 +1,11 @@
 """The experiment on memories of facts: its claims, its sweep, and a small run on both corpora."""
 
-from math import nan
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from experiments.facts.analysis import analyse, unexpected
-from experiments.facts.facts_sweep import turn
 from experiments.facts.played import cpu_minutes, overrides_of
 from experiments.facts.worths import CONTROLS, DEPENDS, MEMORIES, Worth, random_effects, verdict
 from skg_bench.core.errors import UsageError
@@ -86,12 +84,3 @@ def test_a_claim_whose_sign_differs_between_corpora_depends_on_the_corpus() -> N
 )  # fmt: skip
 def test_verdicts_that_were_not_expected_are_told(claim, each, says: int) -> None:  # type: ignore[no-untyped-def]
     assert len(unexpected({"a": {claim: each[0]}, "b": {claim: each[1]}})) == says
-
-
-def test_the_smallest_change_that_turns_a_verdict_lies_where_the_interval_passes_0() -> None:
-    values = {0.0: WORSE, 0.4: BETTER, 0.6: Worth(0.0, -0.1, 0.1, "utility"), 1.0: Worth(nan, nan, nan, "utility")}
-    smallest = turn(values, 0.4)
-    assert smallest is not None
-    assert smallest.word == "open"
-    assert [smallest.value, smallest.change] == pytest.approx([0.5, 0.1])
-    assert turn({0.0: BETTER, 1.0: BETTER}, 0.0) is None

@@ -1,0 +1,225 @@
+"""How many verdicts can each assumption turn, by how small a change, and what would it cost to know it?"""
+
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import skg_bench
+from skg_bench.analysis.counts.measure import contrast
+from skg_bench.analysis.counts.metrics import Utility, metrics
+from skg_bench.analysis.counts.tally import events, tallies
+from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, Folder
+from skg_bench.app.progress import console
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
+from skg_bench.runfolder.run import Run
+from skg_bench.study.turning import StudySize, Turn, study_size, turn
+
+COMMAND = "skg-bench experiment assumptions/ranked --write reports"
+REFERENCE = "never"
+ARMS: Mapping[str, str] = {
+    REFERENCE: "policy=never, curator=none",
+    "skg": "",
+    "skg_prompted": "serving=prompted",
+    "skg_procedure": "serving=procedure, named_by=intent",
+    "recipe_prompted": "router=recipe, serving=prompted, curator=everything",
+    "exact_match": "router=exact",
+    "oracle": "router=oracle, policy=always, curator=oracle",
+}
+RANKED = (
+    "assumption",
+    "as it is",
+    "range",
+    "verdicts that turn",
+    "smallest change",
+    "of its range",
+    "users",
+    "days",
+    "labels",
+)
+VERDICTS = ("arm - never", "utility", "new requests", "verdict", "turned by, the smallest part of a range first")
+STUDIES = ("assumption", "occasions that a study looks at", "a user a day")
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A number that nobody knows, with the range in which it is tried, and what a study of it looks at."""
+
+    name: str  # key of the simulator; with `llm.` before it, of the model
+    low: Any
+    high: Any
+    between: float
+    within: float | str
+    per_day: float
+    labels: bool
+    what: str
+
+    @property
+    def key(self) -> str:
+        """Key of the configuration."""
+        return self.name if "." in self.name else f"simulator.{self.name}"
+
+    @property
+    def width(self) -> float:
+        """Width of the range."""
+        return size(self.high) - size(self.low)
+
+    def study(self, usual: float, precision: float) -> StudySize:
+        """The study that tells the number to so much either way."""
+        within = sqrt(usual * (1 - usual)) if isinstance(self.within, str) else self.within
+        return study_size(within, self.between, precision=precision, per_day=self.per_day, labelled=self.labels)
+
+
+@dataclass(frozen=True)
+class UtilityGain:
+    """Utility a request of an arm beyond `never`, with its interval for new users and new requests."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def word(self) -> str:
+        """The verdict: better, worse, or open."""
+        return "better" if self.low > 0 else "worse" if self.high < 0 else "open"
+
+
+def size(value: Any) -> float:
+    """Value of a number; of a list its first entry."""
+    return float(value[0] if isinstance(value, Sequence) else value)
+
+
+def assumptions() -> list[Assumption]:
+    """Assumptions of `ranges.toml`."""
+    tables = tomllib.loads(text_of(Path(__file__).with_name("ranges.toml")))
+    return [Assumption(name, **row) for name, row in tables.items()]
+
+
+def gains(run: Run) -> dict[str, UtilityGain]:
+    """Gain of each arm; none of an arm whose interval is withheld."""
+    requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
+    base, results = tallies(run, REFERENCE, requests)[0], {}
+    for arm in run.arms:
+        if arm != REFERENCE:
+            e = contrast([utility], tallies(run, arm, requests)[0], base, requests)["utility"]
+            if not e.withheld:
+                results[arm] = UtilityGain(e.mean, *e.interval(new=True))
+    return results
+
+
+@dataclass(frozen=True)
+class Swept:
+    """Gains at each value of an assumption, by arm."""
+
+    assumption: Assumption
+    usual: float
+    gains: Mapping[float, Mapping[str, UtilityGain]]
+
+    def turns(self) -> dict[str, Turn]:
+        """Smallest changes that turn a verdict, by arm; the smallest first."""
+        turned = {
+            arm: turn({value: by_arm[arm] for value, by_arm in self.gains.items() if arm in by_arm}, self.usual)
+            for arm in self.gains[self.usual]
+        }
+        some = {arm: each for arm, each in turned.items() if each is not None}
+        return dict(sorted(some.items(), key=lambda item: abs(item[1].change)))
+
+    def of_range(self, change: float) -> float:
+        """A change as a part of the range."""
+        return abs(change) / self.assumption.width
+
+
+def ranked(swept: Sequence[Swept]) -> Table:
+    """Assumptions by how many verdicts they turn, then by how small a change does."""
+    rows = []
+    for each in swept:
+        turns, assumed = each.turns(), each.assumption
+        smallest = next(iter(turns.values()), None)
+        ends = f"{size(assumed.low):g} to {size(assumed.high):g}"
+        if smallest is None:
+            cells, order = ("-", "-", "-", "-", "-"), 1.0
+        else:
+            study, order = assumed.study(each.usual, abs(smallest.change)), each.of_range(smallest.change)
+            cells = (f"{smallest.change:+.3g}", f"{order:.2f}", f"{study.users:,}", f"{study.days:,}",
+                     f"{study.labels:,}")  # fmt: skip
+        rows.append((-len(turns), order, (assumed.name, f"{each.usual:g}", ends, f"{len(turns)}", *cells)))
+    return Table("Assumptions, by the verdicts that they turn", RANKED, [cells for _, _, cells in sorted(rows)])
+
+
+def verdicts(swept: Sequence[Swept]) -> Table:
+    """Verdicts as they are, each with the assumptions that turn it."""
+    usual = swept[0].gains[swept[0].usual]
+    rows = []
+    for arm, gain in usual.items():
+        turned = [(each.of_range(made.change), each, made) for each in swept if (made := each.turns().get(arm))]
+        words = "; ".join(
+            f"{each.assumption.name} {made.word} from {made.value:.3g} ({part:.2f})"
+            for part, each, made in sorted(turned, key=lambda item: item[0])
+        )
+        ends = interval(gain.low, gain.high, "utility", signed=True)
+        rows.append((arm, number(gain.mean, "utility", signed=True), ends, gain.word, words or "none"))
+    return Table("Verdicts, and what turns them", VERDICTS, rows)
+
+
+def _scope(users: int, weeks: int, given: Sequence[str]) -> str:
+    sizes = ", ".join([f"{users} users", f"{weeks} weeks", *given])
+    return (
+        f"{sizes}; the built-in corpus. One assumption is changed at a time, to both ends of its range. Differences in "
+        "utility a request with 95 % intervals for new users and new requests. *Smallest change*: where the end of an "
+        "interval passes 0 on a straight line between the values that were tried. *Users*, *days*, *labels*: a study "
+        "whose 95 % interval of the number is as wide as that change either way, planned with the spreads of "
+        "[ranges.toml](../experiments/assumptions/ranges.toml), which are assumed as well. A dash: neither end of the "
+        "range turns any of these verdicts, so no study of it could."
+    )
+
+
+def analyse(
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as seed=2; for all runs.")
+    ] = None,
+    users: Annotated[int, typer.Option(help="Of each run.", min=2)] = 40,
+    weeks: Annotated[int, typer.Option(help="Of each run.", min=1)] = 8,
+    assumption: Annotated[list[str] | None, typer.Option(help="Name; repeatable. Default: all.")] = None,
+    out: Folder = None,
+) -> Report:
+    """Makes its own runs, two for each assumption; a quarter of an hour of a core. Nothing expected is checked."""
+    every = assumptions()
+    if unknown := {*(assumption or ())} - {each.name for each in every}:
+        raise UsageError(f"--assumption {min(unknown)}: valid are {', '.join(each.name for each in every)}")
+    chosen = [each for each in every if not assumption or each.name in assumption]
+    arms = ", ".join(f"{arm}: [{words}]" for arm, words in ARMS.items())
+    plain = [f"arms={{{arms}}}", f"reference={REFERENCE}", f"users={users}", f"weeks={weeks}", "workers=1"]
+    plain += overrides or ()
+    console().print(f"{1 + 2 * len(chosen)} runs")
+    with tempfile.TemporaryDirectory() as folder:
+        place = out or Path(folder)
+        base = skg_bench.run([*plain, f"out={place / 'as_it_is'}"], progress=False)
+        as_it_is, swept = gains(base), list[Swept]()
+        for each in chosen:
+            group, _, name = each.key.partition(".")
+            usual = size(base.config[group][name])
+            by_value = {usual: as_it_is}
+            for value in (each.low, each.high):
+                if size(value) != usual:
+                    run = skg_bench.run(
+                        [*plain, f"{each.key}={value}".replace(" ", ""), f"out={place / f'{name}_{size(value):g}'}"],
+                        progress=False,
+                    )
+                    by_value[size(value)] = gains(run)
+            swept.append(Swept(each, usual, by_value))
+    studies = Table("What a study would look at", STUDIES,
+                    [(each.name, each.what, f"{each.per_day:g}") for each in chosen])  # fmt: skip
+    tables = [ranked(swept), verdicts(swept), studies]
+    text = page("Which assumptions turn which verdicts", COMMAND, _scope(users, weeks, overrides or ()), *tables)
+    return Report(tables[:2], text)
+
+
+EXPERIMENT = Experiment(analyse, one_thread=True)
