@@ -41,7 +41,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.study.replications import generator
 
 COMMAND = "skg-bench experiment known_truth --write reports"
-SIZES = ((30, 100), (40, 120, 450))  # users, intents
+SIZES = ((30, 100), (40, 120, 300, 450))  # users, intents
 GROUP = 10  # users of a replication in the closed loop
 HEADINGS = (
     "world", "measured", "runs", "these requests", "new requests", "new, by user only", "better", "worse", "as due",
