@@ -361,7 +361,10 @@ def table_of(path: str | Path, columns: Sequence[str] | None = None, rows: Any =
     import pyarrow.parquet as pq
 
     with open_file(path) as file, _native(file) as source:
-        return pq.read_table(source, columns=columns, filters=rows)
+        if rows is not None:
+            return pq.read_table(source, columns=columns, filters=rows)
+        table = pq.ParquetFile(source).read(columns)  # in one chunk, and without pyarrow.dataset, which imports pandas
+        return table if columns is None else table.select(columns)
 
 
 def _native(file: BufferedReader) -> "pa.NativeFile":

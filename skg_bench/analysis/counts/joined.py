@@ -177,7 +177,7 @@ def joined_tally(blocks: Sequence[BlockTally]) -> Tally:
     for name in _OF_ALL:
         if any(np.isnan(each.values).any() for each in held[name]):
             held[name] = [Packed(each.size, None, np.full(each.size, np.nan)) for each in held[name]]
-            weekly[name] = np.full(len(weekly[name]), np.nan)
+            weekly |= {name: np.full(len(weekly[name]), np.nan)} if name in weekly else {}
     rows = np.cumsum([0, *(part.by_week.shape[0] for part in parts)])
     weeks = parts[0].by_week.shape[1]
     slots = np.concatenate([part.by_week.slots + row * weeks for part, row in zip(parts, rows, strict=False)])

@@ -7,9 +7,10 @@ import numpy as np
 from markupsafe import Markup
 
 from skg_bench.analysis.counts.joined import BlockEvents, BlockTally, JoinedEvents, joined_events, joined_tally
+from skg_bench.analysis.counts.log_counts import LOGGED_COLUMNS
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
-from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, Tally, events, tallies
+from skg_bench.analysis.counts.tally import TALLY_COLUMNS, Tally, events, tallies
 from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_users
 from skg_bench.analysis.report.typeset import typeset_value

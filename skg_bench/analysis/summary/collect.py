@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from skg_bench.analysis.counts.break_even import HIT_SUMS, Answers, BreakEven, break_even_of, hit_sums
+from skg_bench.analysis.counts.columns import seen_before
 from skg_bench.analysis.counts.joined import (
     BlockEvents,
     BlockTally,
@@ -328,7 +329,4 @@ def _ceilings(results: Found, parts: Sequence[_Block], tally: Tally, multipliers
 
 def _familiar(requests: LoggedEvents) -> Bool:
     """Has the user asked for the same intent before, `[N]`? A procedure could serve it."""
-    first = np.unique(requests.cell, return_index=True)[1]
-    before = np.ones(len(requests), np.bool_)
-    before[first] = False
-    return before
+    return seen_before(requests.cell, len(requests.cells.user))
