@@ -1,7 +1,7 @@
 """Every arm of the runs that are compared, held against the reference: what is read of their logs, each once."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +12,6 @@ from skg_bench.analysis.comparison.flips import Done, Flip, Flips, done, example
 from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Matched, ServedHits, hits, ladder_of, matched
 from skg_bench.analysis.counts.break_even import HIT_SUMS, Answers, BreakEven, break_even_of, hit_sums
 from skg_bench.analysis.counts.joined import (
-    BlockEvents,
     BlockTally,
     JoinedEvents,
     Packed,
@@ -23,7 +22,7 @@ from skg_bench.analysis.counts.joined import (
 from skg_bench.analysis.counts.measure import identical, paired, same_counts
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
-from skg_bench.analysis.counts.turn_logs import RunBlock, read_ahead
+from skg_bench.analysis.counts.turn_logs import RunBlock, read_all
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.saturation import Used, reasons_of, used_up
 from skg_bench.core.grid import F64
@@ -73,7 +72,7 @@ class Tested:
 class _Block:
     """Sums over the users of a block, by arm."""
 
-    on: BlockEvents
+    on: JoinedEvents
     weeks: list[int]  # of every run
     used: Used
     tallies: dict[Key, BlockTally]
@@ -96,7 +95,7 @@ def tested_arms(
     and hits.
     """
     read = partial(_read, arms=arms, reference=reference, moved=moved, price=price)
-    parts = _read_all(read, blocks)
+    parts = read_all(read, blocks)
     requests = joined_events([part.on for part in parts])
     reasons = reasons_of([part.used for part in parts])
     tested = _tested(parts, arms, reference, requests, shown)
@@ -122,25 +121,14 @@ def tested_arms(
     return Tested(requests, reasons, tested, *_matches(arms, reference, served), flipped, pays)
 
 
-def _read_all(read: Callable[..., _Block | None], blocks: Sequence[Sequence[RunBlock]]) -> list[_Block]:
-    """All blocks that have users. Where one has more weeks than the runs say, all are read with as many."""
-    weeks = [0] * len(blocks[0])
-    while True:
-        parts = [part for part in read_ahead(partial(read, weeks=weeks), blocks) if part is not None]
-        longest = [max(of_run) for of_run in zip(*(part.weeks for part in parts), strict=True)]
-        if all(part.weeks == longest for part in parts):
-            return parts
-        weeks = longest
-
-
 def _read(
     pools: Sequence[RunBlock],
+    weeks: Sequence[int],
     *,
     arms: Mapping[Key, str],
     reference: Key,
     moved: Sequence[bool],
     price: Utility,
-    weeks: Sequence[int],
 ) -> _Block | None:
     """A block; None: the runs share none of its users."""
     shared = align(pools, weeks)
@@ -169,7 +157,7 @@ def _read(
     for pool in pools:
         pool.let_go()
     return _Block(
-        on=BlockEvents.of(shared.on),
+        on=JoinedEvents.of(shared.on),
         weeks=[requests.weeks for requests in shared.each],
         used=used_up(shared.on),
         tallies=packed,

@@ -23,7 +23,7 @@ _OF_ALL = ("wrong", "wrong_hit", "add")  # counts that are known of all turns of
 
 @dataclass(frozen=True, slots=True)
 class JoinedEvents:
-    """Users and cells of a whole run; its turns are counted, and not held."""
+    """Users and cells of a block, or of a whole run; its turns are counted, and not held."""
 
     users: I64  # [n] user ids, ascending
     weeks: int  # calendar weeks of the run, W
@@ -35,48 +35,33 @@ class JoinedEvents:
     about: Words  # [n_intents] the intents' names; of a one-off its message
     named: int  # how many of these are intents; they come first
 
-    def __len__(self) -> int:
-        return self.turns
-
-
-@dataclass(frozen=True, slots=True)
-class BlockEvents:
-    """Users and cells of a block."""
-
-    users: I64  # [n]
-    weeks: int
-    seed: int
-    turns: int
-    judged: bool
-    answers: bool
-    user: npt.NDArray[np.int32]  # [c] row of the user in the block
-    intent: npt.NDArray[np.int32]  # [c] index into `about`
-    about: Words
-    named: int
-
     @classmethod
-    def of(cls, requests: LoggedEvents) -> "BlockEvents":
+    def of(cls, requests: LoggedEvents) -> "JoinedEvents":
         """All of the events but their turns."""
         cells = requests.cells
         return cls(
             requests.users, requests.weeks, requests.seed, len(requests), requests.judged, requests.answers,
-            cells.user.astype(np.int32), cells.intent.astype(np.int32), requests.about, requests.named,
+            Cells(cells.user.astype(np.int32), cells.intent.astype(np.int32), cells.n_users, cells.n_intents),
+            requests.about, requests.named,
         )  # fmt: skip
 
+    def __len__(self) -> int:
+        return self.turns
 
-def joined_events(blocks: Sequence[BlockEvents]) -> JoinedEvents:
+
+def joined_events(blocks: Sequence[JoinedEvents]) -> JoinedEvents:
     """The events of all blocks, in order."""
     intents = sorted({name for block in blocks for name in block.about[: block.named].tolist()})
     messages = sorted({name for block in blocks for name in block.about[block.named :].tolist()})
     place = {name: i for i, name in enumerate(intents)}, {name: len(intents) + i for i, name in enumerate(messages)}
-    size, n = sum(len(block.user) for block in blocks), 0
-    user, intent, start = np.empty(size, np.int64), np.empty(size, np.int64), 0
+    size, n = sum(len(block.cells.user) for block in blocks), 0
+    user, intent, start = np.empty(size, np.int32), np.empty(size, np.int32), 0
     for block in blocks:
         names = block.about.tolist()
-        number = np.array([place[i >= block.named][name] for i, name in enumerate(names)], np.int64)
-        stop = start + len(block.user)
-        np.add(block.user, n, out=user[start:stop])
-        intent[start:stop] = number[block.intent]
+        number = np.array([place[i >= block.named][name] for i, name in enumerate(names)], np.int32)
+        stop = start + len(block.cells.user)
+        np.add(block.cells.user, np.int32(n), out=user[start:stop])
+        intent[start:stop] = number[block.cells.intent]
         n, start = n + len(block.users), stop
     return JoinedEvents(
         np.concatenate([block.users for block in blocks]), max(block.weeks for block in blocks), blocks[0].seed,

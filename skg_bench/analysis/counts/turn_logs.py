@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -90,3 +91,27 @@ def read_ahead(read: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
             yield result
         for last in pending:
             yield last.result()
+
+
+class ReadBlock(Protocol):
+    """What was read of a block."""
+
+    @property
+    def weeks(self) -> Sequence[int]:
+        """Calendar weeks that each of the runs has there."""
+        ...
+
+
+B = TypeVar("B", bound=ReadBlock)
+
+
+def read_all(read: Callable[..., B | None], blocks: Sequence[Sequence[RunBlock]]) -> list[B]:
+    """All blocks that have users; of others `read` gives None. It is given `weeks`, of every run at least: where a
+    block has more than the runs say, all are read with as many.
+    """
+    weeks: Sequence[int] = [0] * len(blocks[0])
+    while True:
+        parts = [part for part in read_ahead(partial(read, weeks=weeks), blocks) if part is not None]
+        weeks = [max(of_run) for of_run in zip(*(part.weeks for part in parts), strict=True)]
+        if all(list(part.weeks) == weeks for part in parts):
+            return parts
