@@ -1,9 +1,7 @@
 """Turn logs, read block by block of users, and once an arm for all that needs them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -11,8 +9,6 @@ import pyarrow as pa
 
 from skg_bench.runfolder.run import RunTables
 
-T = TypeVar("T")
-R = TypeVar("R")
 BLOCK_TURNS = 250_000  # of an arm, which are held at once; a shard that has more is held whole
 
 
@@ -81,18 +77,6 @@ def user_blocks(runs: Sequence[RunTables], columns: Sequence[str] = ()) -> list[
     return [[RunBlock(run, users, columns) for run in runs] for users in ranges or [range(0)]]
 
 
-def read_ahead(read: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-    """Results in order. While the caller works on one, a thread reads the next, and no further."""
-    with ThreadPoolExecutor(1) as thread:
-        pending = [thread.submit(read, item) for item in items[:1]]
-        for item in items[1:]:
-            result = pending.pop().result()
-            pending.append(thread.submit(read, item))
-            yield result
-        for last in pending:
-            yield last.result()
-
-
 class ReadBlock(Protocol):
     """What was read of a block."""
 
@@ -111,7 +95,7 @@ def read_all(read: Callable[..., B | None], blocks: Sequence[Sequence[RunBlock]]
     """
     weeks: Sequence[int] = [0] * len(blocks[0])
     while True:
-        parts = [part for part in read_ahead(partial(read, weeks=weeks), blocks) if part is not None]
+        parts = [part for part in (read(block, weeks=weeks) for block in blocks) if part is not None]
         weeks = [max(of_run) for of_run in zip(*(part.weeks for part in parts), strict=True)]
         if all(list(part.weeks) == weeks for part in parts):
             return parts

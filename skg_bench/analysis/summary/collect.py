@@ -22,14 +22,14 @@ from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.roles import Roles
 from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Requests, Tally, events, tallies
 from skg_bench.analysis.counts.turn_logs import RunBlock, read_all, user_blocks
-from skg_bench.analysis.statistics.curves import Band, bands, signs
+from skg_bench.analysis.statistics.curves import Band, Signs, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.document import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
 from skg_bench.analysis.summary.losses import Losses, PackedLosses, joined_losses, losses, waterfall
 from skg_bench.analysis.summary.regret import PackedRegret, Regret, joined_regret, regret, regret_waterfall
 from skg_bench.analysis.summary.saturation import Saturation, Used, saturation_of, used
-from skg_bench.core.grid import F64, I8, I64, Bool
+from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.runfolder.run import RunTables
 
 ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
@@ -294,7 +294,7 @@ def _curves(
     reference: Tally | None,
     live: Tally | None,
     shown: Mapping[str, Metric],
-    multipliers: I8,
+    multipliers: Signs,
 ) -> Iterator[Curve]:
     utility = shown["utility"]
     values: dict[str, Callable[[], F64]] = {m.name: partial(weekly, m, tally) for m in shown.values()}
@@ -307,7 +307,7 @@ def _curves(
     return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
 
 
-def _ceilings(results: Found, parts: Sequence[_Block], tally: Tally, multipliers: I8) -> None:
+def _ceilings(results: Found, parts: Sequence[_Block], tally: Tally, multipliers: Signs) -> None:
     """The share of requests that the skillbook could answer, whatever an arm did."""
     requests, turn, weekly_turns = results.requests, tally.by_cell["turn"], tally.by_week["turn"]
     names, values = list(parts[0].could), []
