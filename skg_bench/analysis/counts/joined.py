@@ -4,15 +4,15 @@ A cell, a week and a digest belong to one user, and so to one block; blocks come
 are numbered by their names, which sort alike in a block and in the run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from skg_bench.analysis.counts.columns import Words
-from skg_bench.analysis.counts.tally import LoggedEvents, Tally, WeeklyCounts
+from skg_bench.analysis.counts.tally import LoggedEvents, MadeCounts, Tally, WeekSlots
 from skg_bench.analysis.statistics.intervals import Cells
 from skg_bench.core.grid import F64, I64
 
@@ -122,25 +122,6 @@ class PackedRows(Sequence[F64]):
 
 
 @dataclass(frozen=True, slots=True)
-class CellCounts(Mapping[str, F64]):
-    """Counts by cell, made `[c]` when they are asked for."""
-
-    held: Mapping[str, Sequence[Packed]]
-
-    def __getitem__(self, name: str) -> F64:
-        return unpacked(self.held[name])
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.held
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.held)
-
-    def __len__(self) -> int:
-        return len(self.held)
-
-
-@dataclass(frozen=True, slots=True)
 class BlockTally:
     """Counts of one arm in a block, packed."""
 
@@ -150,7 +131,7 @@ class BlockTally:
     @classmethod
     def of(cls, tally: Tally) -> "BlockTally":
         """The counts, which are not held unpacked."""
-        bare = Tally(tally.arm, {}, tally.by_week, tally.book, tally.book_end, tally.pending, tally.digest)
+        bare = replace(tally, by_cell={})
         return cls(bare, {name: Packed.of(values) for name, values in tally.by_cell.items()})
 
 
@@ -163,13 +144,15 @@ def joined_tally(blocks: Sequence[BlockTally]) -> Tally:
         if any(np.isnan(each.values).any() for each in held[name]):
             held[name] = [Packed(each.size, None, np.full(each.size, np.nan)) for each in held[name]]
             weekly |= {name: np.full(len(weekly[name]), np.nan)} if name in weekly else {}
-    rows = np.cumsum([0, *(part.by_week.shape[0] for part in parts)])
-    weeks = parts[0].by_week.shape[1]
-    slots = np.concatenate([part.by_week.slots + row * weeks for part, row in zip(parts, rows, strict=False)])
+    rows = np.cumsum([0, *(part.weeks.shape[0] for part in parts)])
+    width = parts[0].weeks.shape[1]
+    slots = np.concatenate([part.weeks.slots + row * width for part, row in zip(parts, rows, strict=False)])
+    weeks = WeekSlots((int(rows[-1]), width), slots)
     return Tally(
         arm=parts[0].arm,
-        by_cell=CellCounts(held),
-        by_week=WeeklyCounts((int(rows[-1]), weeks), slots, weekly),
+        by_cell=MadeCounts(held, unpacked),
+        weeks=weeks,
+        by_week=MadeCounts(weekly, weeks.spread),
         book=np.concatenate([part.book for part in parts]),
         book_end=np.concatenate([part.book_end for part in parts]),
         pending=sum(part.pending for part in parts),

@@ -3,11 +3,11 @@
 Sums go row by row in the order (user, turn), so that they are the same bits however the run was cut into shards.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -108,7 +108,8 @@ class Tally:
 
     arm: str
     by_cell: Mapping[str, F64]  # [c]
-    by_week: "WeeklyCounts"  # [n, W]
+    weeks: "WeekSlots"
+    by_week: "MadeCounts[F64]"  # [n, W], held [s]
     book: F64  # [n, W] active skills at the user's last turn of the week, NaN: not there that week
     book_end: F64  # [n] at the user's last turn
     pending: int  # ratings given but not known by the end of the run
@@ -121,19 +122,31 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class WeeklyCounts(Mapping[str, F64]):
-    """Counts by user and week, made `[n, W]` when they are asked for. Held are weeks in which a user was there: of
-    100,000 users with a turn each one in 26.
-    """
+class WeekSlots:
+    """Weeks in which users were there. Counts are held for these: of 100,000 users with a turn each one in 26."""
 
     shape: tuple[int, int]  # n, W
     slots: I64  # [s] row * W + week, ascending
-    held: dict[str, F64]  # [s] each
+
+    def spread(self, held: F64) -> F64:
+        """Counts `[s]` as `[n, W]`, 0 where a user was not there."""
+        counts = np.zeros(self.shape)
+        counts.reshape(-1)[self.slots] = held
+        return counts
+
+
+H = TypeVar("H")
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCounts(Mapping[str, F64], Generic[H]):
+    """Counts by name that are held in less room, and made when they are asked for."""
+
+    held: Mapping[str, H]
+    made: Callable[[H], F64]
 
     def __getitem__(self, name: str) -> F64:
-        counts = np.zeros(self.shape)
-        counts.reshape(-1)[self.slots] = self.held[name]
-        return counts
+        return self.made(self.held[name])
 
     def __contains__(self, name: object) -> bool:
         return name in self.held
@@ -262,8 +275,8 @@ def tallies(
         for s, some in parts.items():
             made[s] = _by_cell(arm, requests, counts, book, pending, some)
             if weeks:
-                by_week, at_end = _in_weeks(requests, counts, book, some)
-                made[s] = replace(made[s], by_week=by_week, book=at_end)
+                there, by_week, at_end = _in_weeks(requests, counts, book, some)
+                made[s] = replace(made[s], weeks=there, by_week=by_week, book=at_end)
     return {s: replace(tally, digest=hashed[s].result()) if digests else tally for s, tally in made.items()}
 
 
@@ -294,10 +307,12 @@ def _by_cell(
         return sums(index, cells, weights)
 
     ends = np.flatnonzero(np.diff(requests.row, append=len(requests.users)))
+    nowhere = WeekSlots((len(requests.users), requests.weeks), np.zeros(0, np.int64))
     return Tally(
         arm=arm,
         by_cell={name: summed(values) for name, values in counts.items()},
-        by_week=WeeklyCounts((len(requests.users), requests.weeks), np.zeros(0, np.int64), {}),
+        weeks=nowhere,
+        by_week=MadeCounts({}, nowhere.spread),
         book=np.zeros((len(requests.users), 0)),
         book_end=book[ends],
         pending=pending,
@@ -307,7 +322,7 @@ def _by_cell(
 
 def _in_weeks(
     requests: LoggedEvents, counts: Mapping[str, npt.NDArray[Any] | None], book: F64, some: Bool | None
-) -> tuple[WeeklyCounts, F64]:
+) -> tuple[WeekSlots, MadeCounts[F64], F64]:
     """Sums by user and week, and the book at the end of the week, `[n, W]`."""
     n, slots = len(requests.users), len(requests.users) * requests.weeks
     last = np.full(slots, -1, np.int64)
@@ -322,8 +337,9 @@ def _in_weeks(
         values = ones if values is None else values
         return in_week(values if some is None else values[some])[used]
 
-    by_week = WeeklyCounts((n, requests.weeks), used, {name: summed(values) for name, values in counts.items()})
-    return by_week, np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks)
+    there = WeekSlots((n, requests.weeks), used)
+    by_week = MadeCounts({name: summed(values) for name, values in counts.items()}, there.spread)
+    return there, by_week, np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks)
 
 
 def _heard(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[dict[str, F64], int]:
