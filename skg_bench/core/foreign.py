@@ -361,6 +361,8 @@ def table_of(path: str | Path, columns: Sequence[str] | None = None, rows: Any =
     import pyarrow.parquet as pq
 
     with open_file(path) as file, _native(file) as source:
+        if rows is None and columns is not None:  # in one chunk, from which rows are taken faster
+            return pq.ParquetFile(source).read(columns).select(columns).replace_schema_metadata()
         return pq.read_table(source, columns=columns, filters=rows)
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import skg_bench
+from skg_bench.analysis.counts.log_counts import LOGGED
 from skg_bench.analysis.counts.outcomes import outcome_metrics
-from skg_bench.analysis.counts.tally import COUNTS, LOGGED
+from skg_bench.analysis.counts.tally import COUNTS
 from skg_bench.analysis.gate.against import harm
 from skg_bench.analysis.gate.baseline import Baseline, baseline_text, read_baseline
 from skg_bench.analysis.gate.judge import judge

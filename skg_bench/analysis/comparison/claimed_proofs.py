@@ -15,11 +15,11 @@ import numpy as np
 from skg_bench.analysis.counts.columns import coded, column
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import PAID_COLUMNS, told_counts
-from skg_bench.analysis.statistics.curves import Band, bands, signs
+from skg_bench.analysis.statistics.curves import Band, Signs, bands, signs
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import NO_BOUNDS
-from skg_bench.core.grid import F64, I8, I32, I64, Bool
+from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.runfolder.run import Run
 
 LOOK = 5  # interactions that are looked at together: the article's "after 5 interactions"
@@ -223,7 +223,7 @@ def _points(half: int) -> list[int]:
     return [*points, half] if rest >= before else [*points[:-1], half]
 
 
-def _arc(turns: _Turns, enough: Bool, points: Sequence[int], multipliers: I8) -> Arc:
+def _arc(turns: _Turns, enough: Bool, points: Sequence[int], multipliers: Signs) -> Arc:
     spoken = turns.number >= 0
     point = np.where(spoken & (turns.number < points[-1]), np.searchsorted(points, turns.number, side="right"), -1)
     curves = [_by(turns, point, len(points), values) for values in (turns.listened, turns.utility)]

@@ -18,6 +18,7 @@ from skg_bench.analysis.comparison.seeds import by_configuration, labels
 from skg_bench.analysis.comparison.tested_arms import BOOTSTRAP_SEED, Flipped, TestedArm, tested_arms
 from skg_bench.analysis.counts.break_even import BreakEven
 from skg_bench.analysis.counts.columns import Words
+from skg_bench.analysis.counts.log_counts import LOGGED_COLUMNS
 from skg_bench.analysis.counts.measure import (
     CORRECTIONS,
     Difference,
@@ -25,7 +26,7 @@ from skg_bench.analysis.counts.measure import (
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
-from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
+from skg_bench.analysis.counts.tally import TALLY_COLUMNS, needs_answers
 from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.analysis.counts.wording import bare, interval, number, rise_or_fall
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
@@ -161,7 +162,7 @@ def compare(
         raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
     sides = alignment(parts)
     tested = tested_arms(parts, arms, references[0], sides.moved, shown, price, flips)
-    reasons = [] if log else tested.saturation.reasons
+    reasons = [] if log else tested.used_up
     rows = tuple(
         replace(row, difference=withheld(row.difference, reasons))
         for row in _rows(tested.arms, shown, correction, margins or {}, tested.requests.about)

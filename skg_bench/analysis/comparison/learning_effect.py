@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.analysis.comparison.turn_bins import BinTable, bin_table, by_bin, utility
+from skg_bench.analysis.comparison.turn_bins import BinTable, bin_table, binned_arms
+from skg_bench.analysis.counts.columns import column
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.roles import roles
-from skg_bench.analysis.counts.tally import LoggedEvents, events
+from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I64
 from skg_bench.runfolder.run import Run
 
 
@@ -35,17 +37,23 @@ def learning_effect(run: Run, live: str | None = None) -> LearningEffect:
         raise UsageError(
             f"{run.path} has no arm that is {live} frozen at a turn; add '+arms.NAME=[freeze=all,freeze_at=TURN]'"
         )
-    starts, requests, prices = sorted(since), events(run), Utility.of(run.config)
-    edges = tuple(sorted({0, *starts, *_doubling(requests)}))
-    alive = by_bin(utility(run, live, requests, prices), requests, edges)
-    worth = np.stack([alive - by_bin(utility(run, since[s], requests, prices), requests, edges) for s in starts])
-    worth[np.array(starts)[:, None, None] > np.array(edges) + np.zeros((len(starts), len(requests.users), 1))] = np.nan
-    return LearningEffect(live, tuple(since[s] for s in starts), tuple(starts), edges, bin_table(worth, requests))
+    starts, frozen = sorted(since), tuple(since[s] for s in sorted(since))
+    edges = tuple(sorted({0, *starts, *_doubling(_turns(run))}))
+    binned = binned_arms(run, [live, *frozen], edges, Utility.of(run.config))
+    worth = binned.values[:1] - binned.values[1:]
+    worth[np.array(starts)[:, None, None] > np.array(edges) + np.zeros((len(starts), len(binned.users), 1))] = np.nan
+    return LearningEffect(live, frozen, tuple(starts), edges, bin_table(worth, binned))
 
 
-def _doubling(requests: LoggedEvents) -> list[int]:
+def _turns(run: Run) -> I64:
+    """Turns of each user."""
+    users = (column(block.turns(run.arms[0], ["turn"]), "user") for (block,) in user_blocks([run]))
+    return np.concatenate([np.unique(of_block, return_counts=True)[1] for of_block in users])
+
+
+def _doubling(turns: I64) -> list[int]:
     """50, 100, 200 and on, as far as half of the users go."""
-    half, edges = float(np.median(np.bincount(requests.row, minlength=len(requests.users)))), [50]
+    half, edges = float(np.median(turns)) if turns.size else 0.0, [50]
     while edges[-1] < half:
         edges.append(edges[-1] * 2)
     return edges[:-1]

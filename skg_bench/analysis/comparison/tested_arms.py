@@ -1,7 +1,7 @@
 """Every arm of the runs that are compared, held against the reference: what is read of their logs, each once."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +12,6 @@ from skg_bench.analysis.comparison.flips import Done, Flip, Flips, done, example
 from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Matched, ServedHits, hits, ladder_of, matched
 from skg_bench.analysis.counts.break_even import HIT_SUMS, Answers, BreakEven, break_even_of, hit_sums
 from skg_bench.analysis.counts.joined import (
-    BlockEvents,
     BlockTally,
     JoinedEvents,
     Packed,
@@ -20,12 +19,12 @@ from skg_bench.analysis.counts.joined import (
     joined_tally,
     unpacked,
 )
-from skg_bench.analysis.counts.measure import contrast, identical, same_counts, user_sums
+from skg_bench.analysis.counts.measure import identical, paired, same_counts
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
-from skg_bench.analysis.counts.turn_logs import RunBlock, read_ahead
+from skg_bench.analysis.counts.turn_logs import RunBlock, read_all
 from skg_bench.analysis.statistics.intervals import Estimate
-from skg_bench.analysis.summary.saturation import Saturation, Used, saturation_of, used
+from skg_bench.analysis.summary.saturation import Used, reasons_of, used_up
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import RunTables
 from skg_bench.runfolder.telling import telling_of
@@ -61,7 +60,7 @@ class Tested:
     """All arms, over all users."""
 
     requests: JoinedEvents
-    saturation: Saturation
+    used_up: list[str]  # reasons of the corpus against a verdict on utility
     arms: list[TestedArm]
     matched: tuple[Matched, ...]
     unmatched: tuple[str, ...]
@@ -73,7 +72,7 @@ class Tested:
 class _Block:
     """Sums over the users of a block, by arm."""
 
-    on: BlockEvents
+    on: JoinedEvents
     weeks: list[int]  # of every run
     used: Used
     tallies: dict[Key, BlockTally]
@@ -96,18 +95,18 @@ def tested_arms(
     and hits.
     """
     read = partial(_read, arms=arms, reference=reference, moved=moved, price=price)
-    parts = _read_all(read, blocks)
+    parts = read_all(read, blocks)
     requests = joined_events([part.on for part in parts])
-    full = saturation_of([part.used for part in parts])
+    reasons = reasons_of([part.used for part in parts])
     tested = _tested(parts, arms, reference, requests, shown)
     if not requests.answers:
-        return Tested(requests, full, tested, (), (), (), {})
+        return Tested(requests, reasons, tested, (), (), (), {})
     if not requests.judged:
         why = "a log does not say which answers were right: there are no error rates to match"
-        return Tested(requests, full, tested, (), (why,), (), {})
+        return Tested(requests, reasons, tested, (), (why,), (), {})
     flipped = tuple(_flipped(arms[key], [part.flips[key] for part in parts], n_flips) for key in parts[0].flips)
     if telling_of(blocks[0][reference[0]].manifest).imported:  # what came from memory is not known
-        return Tested(requests, full, tested, (), (), flipped, {})
+        return Tested(requests, reasons, tested, (), (), flipped, {})
     judged = [key for key in parts[0].served if all(key in part.served for part in parts)]
     pays = {
         arms[key]: break_even_of(
@@ -119,28 +118,17 @@ def tested_arms(
         and any(part.served[key].row.size for part in parts)
     }
     served = {key: ServedHits.joined([part.served.pop(key) for part in parts]) for key in judged}
-    return Tested(requests, full, tested, *_matches(arms, reference, served), flipped, pays)
-
-
-def _read_all(read: Callable[..., _Block | None], blocks: Sequence[Sequence[RunBlock]]) -> list[_Block]:
-    """All blocks that have users. Where one has more weeks than the runs say, all are read with as many."""
-    weeks = [0] * len(blocks[0])
-    while True:
-        parts = [part for part in read_ahead(partial(read, weeks=weeks), blocks) if part is not None]
-        longest = [max(of_run) for of_run in zip(*(part.weeks for part in parts), strict=True)]
-        if all(part.weeks == longest for part in parts):
-            return parts
-        weeks = longest
+    return Tested(requests, reasons, tested, *_matches(arms, reference, served), flipped, pays)
 
 
 def _read(
     pools: Sequence[RunBlock],
+    weeks: Sequence[int],
     *,
     arms: Mapping[Key, str],
     reference: Key,
     moved: Sequence[bool],
     price: Utility,
-    weeks: Sequence[int],
 ) -> _Block | None:
     """A block; None: the runs share none of its users."""
     shared = align(pools, weeks)
@@ -157,7 +145,7 @@ def _read(
     for key in (reference, *(key for key in arms if key != reference)):
         at, arm = key
         requests = shared.each[at]
-        tally = tallies(pools[at], arm, requests, keep=shared.keep, digests=False)[0]
+        tally = tallies(pools[at], arm, requests, keep=shared.keep, digests=False, weeks=False)[0]
         if tally.judged and requests.answers:
             llm = fallbacks.setdefault(_llm(pools[at], arm, moved, at), Fallbacks.of(requests))
             hit[key] = hits(pools[at], arm, requests, price, llm, shared.keep), llm
@@ -169,9 +157,9 @@ def _read(
     for pool in pools:
         pool.let_go()
     return _Block(
-        on=BlockEvents.of(shared.on),
+        on=JoinedEvents.of(shared.on),
         weeks=[requests.weeks for requests in shared.each],
-        used=used(shared.on),
+        used=used_up(shared.on),
         tallies=packed,
         same=same,
         served={key: ServedHits.of(*of_arm, shared.each[key[0]]) for key, of_arm in hit.items()},
@@ -200,21 +188,16 @@ def _tested(
     def joined(key: Key) -> Tally:
         return joined_tally([part.tallies.pop(key) for part in parts])
 
-    base = joined(reference)
-    base_sums = user_sums(shown.values(), base, requests)
-    tested = []
-    for key in arms:
-        if key == reference:
-            continue
-        tally = joined(key)
-        arm_sums = user_sums(shown.values(), tally, requests)
+    base, tested = joined(reference), list[TestedArm]()
+    for key in (key for key in arms if key != reference):
+        both = paired(shown.values(), joined(key), base, requests)
         tested.append(
             TestedArm(
                 arms[key],
-                {name: of_users.mean for name, of_users in arm_sums.items()},
-                {name: of_users.mean for name, of_users in base_sums.items()},
-                contrast(shown.values(), tally, base, requests),
-                {name: arm_sums[name].ratio - base_sums[name].ratio for name in shown},
+                {name: pair.arm.mean for name, pair in both.items()},
+                {name: pair.reference.mean for name, pair in both.items()},
+                {name: pair.estimate for name, pair in both.items()},
+                {name: pair.arm.ratio - pair.reference.ratio for name, pair in both.items()},
                 all(part.same[key] for part in parts),
             )
         )

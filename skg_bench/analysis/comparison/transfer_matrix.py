@@ -22,9 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.analysis.comparison.turn_bins import BinTable, bin_table, by_bin, utility
+from skg_bench.analysis.comparison.turn_bins import BinTable, bin_table, binned_arms
 from skg_bench.analysis.counts.metrics import Utility
-from skg_bench.analysis.counts.tally import events
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
@@ -66,14 +65,14 @@ def transfer_matrix(run: Run) -> TransferMatrix:
         raise UsageError(f"{run.path} has none of the arms that it takes: [fork=ARM@TURN,book=hindsight,curator=none]")
     if 0 not in arms or len(arms) < 2:
         raise UsageError(f"{run.path} has books of {trunk} at turns {sorted(arms)}; 0 and another one are needed")
-    requests, prices, books = events(run), Utility.of(run.config), tuple(sorted(arms))
-    value = np.stack([by_bin(utility(run, arms[s], requests, prices), requests, books) for s in books])
-    turns = np.bincount(requests.row, minlength=len(requests.users))
-    value[turns[None] <= np.array(books)[:, None]] = np.nan
+    books = tuple(sorted(arms))
+    binned = binned_arms(run, [arms[s] for s in books], books, Utility.of(run.config))
+    value = binned.values
+    value[binned.turns[None] <= np.array(books)[:, None]] = np.nan
     part = split(value)
-    learning, drift, backward = (bin_table(row[None], requests) for row in (part.learning, part.drift, part.backward))
+    learning, drift, backward = (bin_table(row[None], binned) for row in (part.learning, part.drift, part.backward))
     return TransferMatrix(
-        trunk, books, bin_table(value, requests), bin_table(part.worth, requests), learning, drift, backward,
+        trunk, books, bin_table(value, binned), bin_table(part.worth, binned), learning, drift, backward,
         forward_transfer=_over(part.diagonal[:, 1:]), backward_transfer=_over(part.backward),
     )  # fmt: skip
 

@@ -7,12 +7,14 @@ says how many are in it, and differences are taken within users.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import worth_of
-from skg_bench.analysis.counts.tally import LoggedEvents
+from skg_bench.analysis.counts.tally import LoggedEvents, events
+from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.analysis.statistics.curves import bands, signs
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import NO_BOUNDS
@@ -57,15 +59,50 @@ def by_bin(values: F64, requests: LoggedEvents, edges: Sequence[int]) -> F64:
     return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan).reshape(n, width)
 
 
+@dataclass(frozen=True, slots=True)
+class BinnedArms:
+    """Utility of some arms by user and bin; turns are held for a few users at a time."""
+
+    seed: int
+    users: I64  # [n]
+    turns: I64  # [n] of each user
+    values: F64  # [A, n, K] as of `by_bin`
+
+
+def binned_arms(run: RunTables, arms: Sequence[str], edges: Sequence[int], prices: Utility) -> BinnedArms:
+    """Utility of the arms in the bins that begin at `edges`.
+
+    Raises UsageError as `utility` does, and for a run without turns.
+    """
+    parts, users, turns, seed = list[F64](), list[I64](), list[I64](), 0
+    for (block,) in user_blocks([run]):
+        requests = events(block)
+        parts.append(np.stack([by_bin(utility(block, arm, requests, prices), requests, edges) for arm in arms]))
+        users.append(requests.users)
+        turns.append(np.bincount(requests.row, minlength=len(requests.users)))
+        seed = requests.seed
+    return BinnedArms(seed, np.concatenate(users), np.concatenate(turns), np.concatenate(parts, axis=1))
+
+
+class OfUsers(Protocol):
+    """Users of a table, and the seed of their multipliers."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def users(self) -> I64: ...
+
+
 def bin_names(edges: Sequence[int]) -> list[str]:
     """Names of bins: `0–49`, `50–99`, `100 on`."""
     return [f"{a:,}–{b - 1:,}" for a, b in pairwise(edges)] + [f"{edges[-1]:,} on"]
 
 
-def bin_table(values: F64, requests: LoggedEvents) -> BinTable:
+def bin_table(values: F64, binned: OfUsers) -> BinTable:
     """Table from users' values `[S, n, K]`; NaN: a user has none."""
     rows, n, width = values.shape
     flat = np.ascontiguousarray(values.transpose(1, 0, 2)).reshape(n, rows * width)
-    (band,) = bands([flat], signs(requests.seed, requests.users), [NO_BOUNDS])
+    (band,) = bands([flat], signs(binned.seed, binned.users), [NO_BOUNDS])
     mean, low, high = (column.reshape(rows, width) for column in (band.mean, band.low, band.high))
     return BinTable(band.n.reshape(rows, width), mean, low, high)

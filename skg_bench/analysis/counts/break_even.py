@@ -67,11 +67,6 @@ class BreakEven:
         return self.llm_right.mean - self.saved.mean / (1.0 + wrong)
 
 
-def break_even(requests: LoggedEvents, at: I64, hits: Answers, llm: Answers, wrong: float) -> BreakEven:
-    """Break-even of hits on the requests `at`; `llm`: what the LLM answers to these. NaN where there are no hits."""
-    return break_even_of(requests.cells, *hit_sums(requests, at, hits, llm, wrong))
-
-
 def hit_sums(requests: LoggedEvents, at: I64, hits: Answers, llm: Answers, wrong: float) -> list[F64]:
     """Sums by cell `[c]` from which `break_even_of` makes its figures."""
     cell, n = requests.cell[at], len(requests.cells.user)

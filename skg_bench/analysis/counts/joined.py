@@ -4,15 +4,15 @@ A cell, a week and a digest belong to one user, and so to one block; blocks come
 are numbered by their names, which sort alike in a block and in the run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from skg_bench.analysis.counts.columns import Words
-from skg_bench.analysis.counts.tally import LoggedEvents, Tally, WeeklyCounts
+from skg_bench.analysis.counts.tally import LoggedEvents, MadeCounts, Tally, WeekSlots
 from skg_bench.analysis.statistics.intervals import Cells
 from skg_bench.core.grid import F64, I64
 
@@ -23,7 +23,7 @@ _OF_ALL = ("wrong", "wrong_hit", "add")  # counts that are known of all turns of
 
 @dataclass(frozen=True, slots=True)
 class JoinedEvents:
-    """Users and cells of a whole run; its turns are counted, and not held."""
+    """Users and cells of a block, or of a whole run; its turns are counted, and not held."""
 
     users: I64  # [n] user ids, ascending
     weeks: int  # calendar weeks of the run, W
@@ -35,48 +35,33 @@ class JoinedEvents:
     about: Words  # [n_intents] the intents' names; of a one-off its message
     named: int  # how many of these are intents; they come first
 
-    def __len__(self) -> int:
-        return self.turns
-
-
-@dataclass(frozen=True, slots=True)
-class BlockEvents:
-    """Users and cells of a block."""
-
-    users: I64  # [n]
-    weeks: int
-    seed: int
-    turns: int
-    judged: bool
-    answers: bool
-    user: npt.NDArray[np.int32]  # [c] row of the user in the block
-    intent: npt.NDArray[np.int32]  # [c] index into `about`
-    about: Words
-    named: int
-
     @classmethod
-    def of(cls, requests: LoggedEvents) -> "BlockEvents":
+    def of(cls, requests: LoggedEvents) -> "JoinedEvents":
         """All of the events but their turns."""
         cells = requests.cells
         return cls(
             requests.users, requests.weeks, requests.seed, len(requests), requests.judged, requests.answers,
-            cells.user.astype(np.int32), cells.intent.astype(np.int32), requests.about, requests.named,
+            Cells(cells.user.astype(np.int32), cells.intent.astype(np.int32), cells.n_users, cells.n_intents),
+            requests.about, requests.named,
         )  # fmt: skip
 
+    def __len__(self) -> int:
+        return self.turns
 
-def joined_events(blocks: Sequence[BlockEvents]) -> JoinedEvents:
+
+def joined_events(blocks: Sequence[JoinedEvents]) -> JoinedEvents:
     """The events of all blocks, in order."""
     intents = sorted({name for block in blocks for name in block.about[: block.named].tolist()})
     messages = sorted({name for block in blocks for name in block.about[block.named :].tolist()})
     place = {name: i for i, name in enumerate(intents)}, {name: len(intents) + i for i, name in enumerate(messages)}
-    size, n = sum(len(block.user) for block in blocks), 0
-    user, intent, start = np.empty(size, np.int64), np.empty(size, np.int64), 0
+    size, n = sum(len(block.cells.user) for block in blocks), 0
+    user, intent, start = np.empty(size, np.int32), np.empty(size, np.int32), 0
     for block in blocks:
         names = block.about.tolist()
-        number = np.array([place[i >= block.named][name] for i, name in enumerate(names)], np.int64)
-        stop = start + len(block.user)
-        np.add(block.user, n, out=user[start:stop])
-        intent[start:stop] = number[block.intent]
+        number = np.array([place[i >= block.named][name] for i, name in enumerate(names)], np.int32)
+        stop = start + len(block.cells.user)
+        np.add(block.cells.user, np.int32(n), out=user[start:stop])
+        intent[start:stop] = number[block.cells.intent]
         n, start = n + len(block.users), stop
     return JoinedEvents(
         np.concatenate([block.users for block in blocks]), max(block.weeks for block in blocks), blocks[0].seed,
@@ -137,25 +122,6 @@ class PackedRows(Sequence[F64]):
 
 
 @dataclass(frozen=True, slots=True)
-class CellCounts(Mapping[str, F64]):
-    """Counts by cell, made `[c]` when they are asked for."""
-
-    held: Mapping[str, Sequence[Packed]]
-
-    def __getitem__(self, name: str) -> F64:
-        return unpacked(self.held[name])
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.held
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.held)
-
-    def __len__(self) -> int:
-        return len(self.held)
-
-
-@dataclass(frozen=True, slots=True)
 class BlockTally:
     """Counts of one arm in a block, packed."""
 
@@ -165,7 +131,7 @@ class BlockTally:
     @classmethod
     def of(cls, tally: Tally) -> "BlockTally":
         """The counts, which are not held unpacked."""
-        bare = Tally(tally.arm, {}, tally.by_week, tally.book, tally.book_end, tally.pending, tally.digest)
+        bare = replace(tally, by_cell={})
         return cls(bare, {name: Packed.of(values) for name, values in tally.by_cell.items()})
 
 
@@ -177,14 +143,16 @@ def joined_tally(blocks: Sequence[BlockTally]) -> Tally:
     for name in _OF_ALL:
         if any(np.isnan(each.values).any() for each in held[name]):
             held[name] = [Packed(each.size, None, np.full(each.size, np.nan)) for each in held[name]]
-            weekly[name] = np.full(len(weekly[name]), np.nan)
-    rows = np.cumsum([0, *(part.by_week.shape[0] for part in parts)])
-    weeks = parts[0].by_week.shape[1]
-    slots = np.concatenate([part.by_week.slots + row * weeks for part, row in zip(parts, rows, strict=False)])
+            weekly |= {name: np.full(len(weekly[name]), np.nan)} if name in weekly else {}
+    rows = np.cumsum([0, *(part.weeks.shape[0] for part in parts)])
+    width = parts[0].weeks.shape[1]
+    slots = np.concatenate([part.weeks.slots + row * width for part, row in zip(parts, rows, strict=False)])
+    weeks = WeekSlots((int(rows[-1]), width), slots)
     return Tally(
         arm=parts[0].arm,
-        by_cell=CellCounts(held),
-        by_week=WeeklyCounts((int(rows[-1]), weeks), slots, weekly),
+        by_cell=MadeCounts(held, unpacked),
+        weeks=weeks,
+        by_week=MadeCounts(weekly, weeks.spread),
         book=np.concatenate([part.book for part in parts]),
         book_end=np.concatenate([part.book_end for part in parts]),
         pending=sum(part.pending for part in parts),

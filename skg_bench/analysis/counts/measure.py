@@ -1,8 +1,10 @@
 """Metrics of one arm and paired differences of two, from their tallies."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import isnan
+from operator import add
 from typing import Literal
 
 import numpy as np
@@ -72,32 +74,58 @@ class UserCounts:
 
 def by_user(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict[str, F64]:
     """The metrics of every user, `[n]`; NaN for users without a denominator."""
-    return {name: of_users.ratio for name, of_users in user_sums(metrics, tally, requests).items()}
-
-
-def user_sums(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict[str, UserCounts]:
-    """Sums of every user for each metric."""
-    values: dict[str, UserCounts] = {}
+    values: dict[str, F64] = {}
     for over, group in _by_denominator(metrics).items():
         total = requests.cells.by_user(tally.by_cell[over])
         for metric in group:
-            values[metric.name] = UserCounts(requests.cells.by_user(_count(metric, tally, requests)), total)
+            values[metric.name] = UserCounts(requests.cells.by_user(_count(metric, tally, requests)), total).ratio
     return values
 
 
 def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: Requests) -> dict[str, Estimate]:
     """Means over users of the paired differences arm - reference."""
-    results: dict[str, Estimate] = {}
+    return {name: both.estimate for name, both in paired(metrics, arm, reference, requests).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PairedSums:
+    """An arm beside its reference in one metric."""
+
+    estimate: Estimate  # of arm - reference
+    arm: UserCounts
+    reference: UserCounts
+
+
+def paired(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: Requests) -> dict[str, PairedSums]:
+    """Paired differences arm - reference, with the sums of every user."""
+    results: dict[str, PairedSums] = {}
     for over, group in _by_denominator(metrics).items():
-        counts: Iterable[list[F64]]
-        if over == "turn":  # the same for both
-            overs = [arm.by_cell[over]]
-            counts = ([_count(metric, arm, requests) - _count(metric, reference, requests)] for metric in group)
-        else:
-            overs = [arm.by_cell[over], reference.by_cell[over]]
-            counts = ([_count(metric, arm, requests), _count(metric, reference, requests)] for metric in group)
-        results |= zip((m.name for m in group), estimates(requests.cells, overs, counts), strict=True)
+        overs = [arm.by_cell[over]] if over == "turn" else [arm.by_cell[over], reference.by_cell[over]]  # turns: same
+        totals = [requests.cells.by_user(each) for each in overs]
+        of_users: list[tuple[UserCounts, UserCounts]] = []
+        drawn = estimates(requests.cells, overs, _sides(group, (arm, reference), requests, totals, of_users))
+        results |= {
+            metric.name: PairedSums(estimate, *both)
+            for metric, estimate, both in zip(group, drawn, of_users, strict=True)
+        }
     return results
+
+
+def _sides(
+    group: Sequence[Metric],
+    tallies: tuple[Tally, Tally],
+    requests: Requests,
+    totals: Sequence[F64],
+    of_users: list[tuple[UserCounts, UserCounts]],
+) -> Iterator[Sequence[F64]]:
+    """Numerators of both, their difference where the denominator is one; the sums of every user go to `of_users`."""
+    for metric in group:
+        both = [_count(metric, tally, requests) for tally in tallies]
+        sums = [requests.cells.by_user(count) for count in both]
+        of_users.append((UserCounts(sums[0], totals[0]), UserCounts(sums[1], totals[-1])))
+        if len(totals) == 1:
+            both = [both[0] - both[1]]
+        yield both
 
 
 def same_counts(arm: Tally, reference: Tally) -> bool:
@@ -161,8 +189,8 @@ def denominator(metric: Metric, tally: Tally) -> int:
 
 
 def _weighted(metric: Metric, counts: Mapping[str, F64]) -> F64:
-    terms = [counts[name] if weight == 1 else weight * counts[name] for name, weight in metric.count.items()]
-    return sum(terms[1:], start=terms[0])
+    terms = (counts[name] if weight == 1 else weight * counts[name] for name, weight in metric.count.items())
+    return reduce(add, terms)  # one after the other: a term has 8 bytes a cell
 
 
 def _by_denominator(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:

@@ -3,17 +3,18 @@
 Sums go row by row in the order (user, turn), so that they are the same bits however the run was cut into shards.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skg_bench.analysis.counts.columns import Words, coded, column, says, seconds
+from skg_bench.analysis.counts.columns import Words, coded, column, distinct, says, seconds
+from skg_bench.analysis.counts.log_counts import LOGGED_COLUMNS, logged_counts, metered_counts
 from skg_bench.analysis.counts.outcomes import outcome_columns, outcome_counts, told_counts
 from skg_bench.analysis.statistics.intervals import Cells, sums, sums_by
 from skg_bench.core.calendar import EPOCH, WEEK
@@ -44,22 +45,6 @@ COUNTS = {
     "rated": "ratings known by the end of the run, at the turn that was rated",
     "ok": "of these, ok",
 }
-LOGGED_COLUMNS = ("same_answer", "same_intent")
-LOGGED = {
-    "other": "answered from memory, for another intent than was asked and in another text than that of the log",
-    "same": "answered from memory, in the text of the log",
-    "reworded": "answered from memory, for the same intent in another text than that of the log",
-    "wrong_least": "answered from memory for another intent, or in the text of the log that was rated a miss",
-    "wrong_most": "answered from memory, but for the text of the log that was rated ok or not at all",
-}
-"""Extra counts for replayed logs. Correctness is unknown there, so `wrong` and `wrong_hit` are NaN. The last two are
-bounds of `wrong_hit` if no answer does for two intents, what was rated a miss was wrong, and the log's own answers were
-right unless they were rated partial or miss."""
-
-
-METERED = {"priced": ("cost", "cost_usd"), "timed": ("latency", "latency_ms")}
-"""Counts of turns at which a replayed log says what an answer cost or how long it took: of which count, by which field.
-Such a field is no part of any sum where the log does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +108,8 @@ class Tally:
 
     arm: str
     by_cell: Mapping[str, F64]  # [c]
-    by_week: "WeeklyCounts"  # [n, W]
+    weeks: "WeekSlots"
+    by_week: "MadeCounts[F64]"  # [n, W], held [s]
     book: F64  # [n, W] active skills at the user's last turn of the week, NaN: not there that week
     book_end: F64  # [n] at the user's last turn
     pending: int  # ratings given but not known by the end of the run
@@ -136,19 +122,31 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class WeeklyCounts(Mapping[str, F64]):
-    """Counts by user and week, made `[n, W]` when they are asked for. Held are weeks in which a user was there: of
-    100,000 users with a turn each one in 26.
-    """
+class WeekSlots:
+    """Weeks in which users were there. Counts are held for these: of 100,000 users with a turn each one in 26."""
 
     shape: tuple[int, int]  # n, W
     slots: I64  # [s] row * W + week, ascending
-    held: dict[str, F64]  # [s] each
+
+    def spread(self, held: F64) -> F64:
+        """Counts `[s]` as `[n, W]`, 0 where a user was not there."""
+        counts = np.zeros(self.shape)
+        counts.reshape(-1)[self.slots] = held
+        return counts
+
+
+H = TypeVar("H")
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCounts(Mapping[str, F64], Generic[H]):
+    """Counts by name that are held in less room, and made when they are asked for."""
+
+    held: Mapping[str, H]
+    made: Callable[[H], F64]
 
     def __getitem__(self, name: str) -> F64:
-        counts = np.zeros(self.shape)
-        counts.reshape(-1)[self.slots] = self.held[name]
-        return counts
+        return self.made(self.held[name])
 
     def __contains__(self, name: object) -> bool:
         return name in self.held
@@ -185,14 +183,15 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None, weeks:
     Raises UsageError when a user's turns have a gap (rows were lost).
     """
     table = kept(run.turns(run.arms[0], EVENT_COLUMNS), keep)
-    user = column(table, "user").astype(np.int64)
+    user, turn = column(table, "user").astype(np.int64), column(table, "turn").astype(np.int32)
     if user.size == 0:
         raise UsageError(f"{run.path} holds no turns; run it with users >= 1 and weeks >= 1")
-    users, start, row, n = np.unique(user, return_index=True, return_inverse=True, return_counts=True)
-    turn = column(table, "turn").astype(np.int32)
-    expected = np.arange(len(turn)) - np.repeat(start, n)
-    if not np.array_equal(turn, expected):
-        at = int(np.flatnonzero(turn != expected)[0])
+    start = np.flatnonzero(np.diff(user, prepend=user[0] - 1))
+    users, n = user[start], np.diff(start, append=len(user))
+    row = np.repeat(np.arange(len(users)), n)
+    wrong = (turn != np.arange(len(turn)) - np.repeat(start, n)) | (np.diff(user, prepend=user[0]) < 0)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
         raise UsageError(
             f"{run.path}: arm {run.arms[0]!r} has rows missing or twice at user {user[at]}, turn {turn[at]}; "
             "delete its shards and run again"
@@ -203,17 +202,17 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None, weeks:
     time = seconds(table, "time")
     week = (time - EPOCH) // WEEK
     weeks = max(weeks, int(run.manifest["weeks"]), int(week.max()) + 1)
-    about = np.where(intent >= 0, intent.astype(np.int64), text.astype(np.int64) + len(intents))
+    about = np.where(intent >= 0, intent, text + np.int32(len(intents)))
     width = len(intents) + len(messages)
-    pairs, cell = np.unique(row * width + about, return_inverse=True)
-    topics, intent_of = np.unique(pairs % width, return_inverse=True)
+    pairs, cell = distinct(row * width + about, len(users) * width)
+    topics, intent_of = distinct(pairs % width, width)
     return LoggedEvents(
         users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
         row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
         used_up=column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
         answers=domain_of(run.manifest).answers,
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
-        cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
+        cells=Cells(pairs // width, intent_of, len(users), len(topics)),
         about=np.concatenate([intents, messages])[topics], named=int((topics < len(intents)).sum()),
     )  # fmt: skip
 
@@ -226,8 +225,10 @@ def tallies(
     keep: Sequence[tuple[int, int]] | None = None,
     *,
     digests: bool = True,
+    weeks: bool = True,
 ) -> dict[int, Tally]:
     """Counts of one arm over the turns from each of `since` on. `digests`: with them; they take a third of the time.
+    `weeks`: with counts by week, which take a fourth.
 
     Raises UsageError when the arm's events are not `requests`: it is unfinished, or was run on something else.
     """
@@ -261,44 +262,22 @@ def tallies(
     if not requests.judged:
         missed = _said(run, arm, requests, "rating", "miss")[1] > 0
         knows = run.manifest["log"]["knows"]
-        counts |= _logged(table, hit & wrong, (heard["rated"] > heard["ok"], missed), knows) | _metered(counts, knows)
+        counts |= logged_counts(table, hit & wrong, (heard["rated"] > heard["ok"], missed), knows)
+        counts |= metered_counts(counts, knows)
     counts |= told_counts(run, table) | ({} if requests.answers else heard) | outcome_counts(run, table)
     book, source = column(table, "book_size").astype(np.float64), column(table, "source_turn")
     del table
-    if not digests:
-        return {s: _tally(arm, requests, counts, book, pending=pending, some=turn >= s if s else None) for s in since}
     done = [book, source, *(values for values in counts.values() if values is not None)]
     parts = {s: None if s == 0 else turn >= s for s in since}
+    made: dict[int, Tally] = {}
     with ThreadPoolExecutor(1) as beside:  # hashing lets other threads go on
-        hashed = {s: beside.submit(_digest, done, some) for s, some in parts.items()}
-        sums_of = {s: _tally(arm, requests, counts, book, pending=pending, some=some) for s, some in parts.items()}
-    return {s: replace(tally, digest=hashed[s].result()) for s, tally in sums_of.items()}
-
-
-def _logged(table: pa.Table, other: Bool, complaints: tuple[Bool, Bool], knows: Sequence[str]) -> dict[str, Any]:
-    """The counts of LOGGED at each turn, NaN where the log says nothing of them. `complaints`: rated partial or miss,
-    and miss.
-    """
-    nan, (complained, missed) = np.full(len(table), np.nan), complaints
-    hit, same = ~column(table, "fallback_to_llm"), table["same_answer"].fill_null(False).to_numpy()
-    answers, intents = "answer" in knows, "intent" in knows
-    least, other_text = other | (same & missed), ~table["same_answer"].fill_null(True).to_numpy()
-    reworded = other_text & table["same_intent"].fill_null(False).to_numpy()
-    return {
-        "other": other if intents else nan, "same": same if answers else nan,
-        "reworded": reworded if answers and intents else nan, "wrong_least": least if answers or intents else nan,
-        "wrong_most": hit & ~(same & ~complained) if answers else nan,
-    }  # fmt: skip
-
-
-def _metered(counts: Mapping[str, npt.NDArray[Any] | None], knows: Sequence[str]) -> dict[str, Any]:
-    """Counts of METERED at each turn, with what was summed of turns that the log has a figure for."""
-    made: dict[str, Any] = {}
-    for count, (amount, field) in METERED.items():
-        values = counts[amount]
-        if field in knows and values is not None:
-            made |= {count: ~np.isnan(values), amount: np.nan_to_num(values, nan=0.0)}
-    return made
+        hashed = {s: beside.submit(_digest, done, some) for s, some in parts.items() if digests}
+        for s, some in parts.items():
+            made[s] = _by_cell(arm, requests, counts, book, pending, some)
+            if weeks:
+                there, by_week, at_end = _in_weeks(requests, counts, book, some)
+                made[s] = replace(made[s], weeks=there, by_week=by_week, book=at_end)
+    return {s: replace(tally, digest=hashed[s].result()) if digests else tally for s, tally in made.items()}
 
 
 def _digest(columns: Iterable[npt.NDArray[Any]], some: Bool | None) -> bytes:
@@ -309,41 +288,58 @@ def _digest(columns: Iterable[npt.NDArray[Any]], some: Bool | None) -> bytes:
     return digest.digest()
 
 
-def _tally(
+def _by_cell(
     arm: str,
     requests: LoggedEvents,
-    counts: dict[str, npt.NDArray[Any] | None],
+    counts: Mapping[str, npt.NDArray[Any] | None],
     book: F64,
-    *,
     pending: int,
     some: Bool | None,
 ) -> Tally:
-    """Sums, without a digest."""
-    n, slots, cells = len(requests.users), len(requests.users) * requests.weeks, len(requests.cells.user)
-    last = np.full(slots, -1, np.int64)
-    last[requests.slot] = np.arange(len(requests))  # rows ascend: the last one stays
-    used = np.flatnonzero(last >= 0)
-    ends = np.flatnonzero(np.diff(requests.row, append=n))
-    cell, slot = (index if some is None else index[some] for index in (requests.cell, requests.slot))
-    in_week = sums_by(slot, slots)
+    """Sums by cell, without weeks and digest."""
+    cells, cell = len(requests.cells.user), requests.cell if some is None else requests.cell[some]
 
-    def summed(values: npt.NDArray[Any] | None) -> tuple[F64, F64]:
-        """Sums by cell `[c]`, and by week, `[s]` of those in which a user was there."""
-        values = np.ones(len(requests), np.bool_) if values is None else values
+    def summed(values: npt.NDArray[Any] | None) -> F64:
+        if values is None:
+            return sums(cell, cells)
         values = values if some is None else values[some]
         index, weights = (cell[values], None) if values.dtype == np.bool_ else (cell, values)  # twice as fast without
-        return sums(index, cells, weights), in_week(values)[used]
+        return sums(index, cells, weights)
 
-    both = {name: summed(values) for name, values in counts.items()}
+    ends = np.flatnonzero(np.diff(requests.row, append=len(requests.users)))
+    nowhere = WeekSlots((len(requests.users), requests.weeks), np.zeros(0, np.int64))
     return Tally(
         arm=arm,
-        by_cell={name: in_cells for name, (in_cells, _) in both.items()},
-        by_week=WeeklyCounts((n, requests.weeks), used, {name: in_weeks for name, (_, in_weeks) in both.items()}),
-        book=np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks),
+        by_cell={name: summed(values) for name, values in counts.items()},
+        weeks=nowhere,
+        by_week=MadeCounts({}, nowhere.spread),
+        book=np.zeros((len(requests.users), 0)),
         book_end=book[ends],
         pending=pending,
         digest=b"",
     )
+
+
+def _in_weeks(
+    requests: LoggedEvents, counts: Mapping[str, npt.NDArray[Any] | None], book: F64, some: Bool | None
+) -> tuple[WeekSlots, MadeCounts[F64], F64]:
+    """Sums by user and week, and the book at the end of the week, `[n, W]`."""
+    n, slots = len(requests.users), len(requests.users) * requests.weeks
+    last = np.full(slots, -1, np.int64)
+    last[requests.slot] = np.arange(len(requests))  # rows ascend: the last one stays
+    used = np.flatnonzero(last >= 0)
+    slot = requests.slot if some is None else requests.slot[some]
+    in_week = sums_by(slot, slots)
+    ones = np.ones(len(requests), np.bool_)
+
+    def summed(values: npt.NDArray[Any] | None) -> F64:
+        """Those of weeks in which a user was there, `[s]`."""
+        values = ones if values is None else values
+        return in_week(values if some is None else values[some])[used]
+
+    there = WeekSlots((n, requests.weeks), used)
+    by_week = MadeCounts({name: summed(values) for name, values in counts.items()}, there.spread)
+    return there, by_week, np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks)
 
 
 def _heard(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[dict[str, F64], int]:

@@ -1,17 +1,14 @@
 """Turn logs, read block by block of users, and once an arm for all that needs them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from skg_bench.runfolder.run import RunTables
 
-T = TypeVar("T")
-R = TypeVar("R")
 BLOCK_TURNS = 250_000  # of an arm, which are held at once; a shard that has more is held whole
 
 
@@ -80,13 +77,25 @@ def user_blocks(runs: Sequence[RunTables], columns: Sequence[str] = ()) -> list[
     return [[RunBlock(run, users, columns) for run in runs] for users in ranges or [range(0)]]
 
 
-def read_ahead(read: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-    """Results in order. While the caller works on one, a thread reads the next, and no further."""
-    with ThreadPoolExecutor(1) as thread:
-        pending = [thread.submit(read, item) for item in items[:1]]
-        for item in items[1:]:
-            result = pending.pop().result()
-            pending.append(thread.submit(read, item))
-            yield result
-        for last in pending:
-            yield last.result()
+class ReadBlock(Protocol):
+    """What was read of a block."""
+
+    @property
+    def weeks(self) -> Sequence[int]:
+        """Calendar weeks that each of the runs has there."""
+        ...
+
+
+B = TypeVar("B", bound=ReadBlock)
+
+
+def read_all(read: Callable[..., B | None], blocks: Sequence[Sequence[RunBlock]]) -> list[B]:
+    """All blocks that have users; of others `read` gives None. It is given `weeks`, of every run at least: where a
+    block has more than the runs say, all are read with as many.
+    """
+    weeks: Sequence[int] = [0] * len(blocks[0])
+    while True:
+        parts = [part for part in (read(block, weeks=weeks) for block in blocks) if part is not None]
+        weeks = [max(of_run) for of_run in zip(*(part.weeks for part in parts), strict=True)]
+        if all(list(part.weeks) == weeks for part in parts):
+            return parts

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from skg_bench.analysis.counts.joined import BlockEvents, BlockTally, JoinedEvents, joined_events, joined_tally
+from skg_bench.analysis.counts.joined import BlockTally, JoinedEvents, joined_events, joined_tally
+from skg_bench.analysis.counts.log_counts import LOGGED_COLUMNS
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
-from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, Tally, events, tallies
+from skg_bench.analysis.counts.tally import TALLY_COLUMNS, Tally, events, tallies
 from skg_bench.analysis.counts.turn_logs import user_blocks
 from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_users
 from skg_bench.analysis.report.typeset import typeset_value
@@ -74,11 +75,11 @@ def _read(run: Run, weeks: int = 0) -> tuple[JoinedEvents, dict[str, Tally]]:
     """Users and counts by week of all arms, from turns that are read block by block of users. `weeks`: of the run, at
     least.
     """
-    parts, arms = list[BlockEvents](), dict[str, list[BlockTally]]()
+    parts, arms = list[JoinedEvents](), dict[str, list[BlockTally]]()
     columns = [*TALLY_COLUMNS, *outcome_columns(run), *(LOGGED_COLUMNS if run.manifest.get("log") else ())]
     for (block,) in user_blocks([run], columns):
         requests = events(block, None, weeks)
-        parts.append(BlockEvents.of(requests))
+        parts.append(JoinedEvents.of(requests))
         for arm in run.arms:
             tally = tallies(block, arm, requests, digests=False)[0]
             known = {

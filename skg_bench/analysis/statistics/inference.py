@@ -26,7 +26,7 @@ __all__ = [
 
 RESAMPLES = 10_000
 _BITS = 40  # of a snapped value; fewer when there are so many users that a sum would not be exact
-_BLOCK = 1 << 20  # (resample, user) pairs held at a time
+_BLOCK = 1 << 17  # (resample, user) pairs held at a time: 1 MiB, which stays in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,9 @@ def _counts(seed: int, number: I64, n: int) -> F64:
     """How often each user is in each resample, `[b, n]`: n users drawn from n, two from each word."""
     words = _words(seed, number, -(-n // 2))
     halves = np.concatenate([words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)], axis=1)[:, :n]
-    user = (halves * np.uint64(n) >> np.uint64(32)).astype(np.int64)
+    halves *= np.uint64(n)
+    halves >>= np.uint64(32)
+    user = halves.view(np.int64)
     user += np.arange(len(number))[:, None] * n
     return np.bincount(user.ravel(), minlength=len(number) * n).reshape(-1, n).astype(np.float64)
 

@@ -11,7 +11,7 @@ from math import exp, factorial
 import numpy as np
 
 from skg_bench.core.draws import Purpose, fold, key, uniform
-from skg_bench.core.grid import F64, I64
+from skg_bench.core.grid import F64, I32, I64
 
 TWO_WAY_RESAMPLES, TWO_WAY_SEED = 1000, 0
 _BITS, _BLOCK = 30, 1 << 22  # of a score as a whole number; numbers held at a time
@@ -19,7 +19,7 @@ _KEPT = 1024  # rows at most whose counts are kept: 33 MB for both sides, of 1 t
 _BELOW = np.cumsum([exp(-1.0) / factorial(k) for k in range(20)])  # of a Poisson number of mean 1: at most k
 
 
-def pigeonhole(user: I64, intent: I64, score: F64, tail: float) -> tuple[float, float]:
+def pigeonhole(user: I64 | I32, intent: I64 | I32, score: F64, tail: float) -> tuple[float, float]:
     """Quantiles `tail` and 1 - `tail` of the resampled sum of `score` `[c]`, which sums to 0 over all cells."""
     from scipy.sparse import csr_array  # costs 0.1 s: not at import
 

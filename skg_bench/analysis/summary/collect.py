@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from skg_bench.analysis.counts.break_even import HIT_SUMS, Answers, BreakEven, break_even_of, hit_sums
+from skg_bench.analysis.counts.columns import seen_before
 from skg_bench.analysis.counts.joined import (
-    BlockEvents,
     BlockTally,
     JoinedEvents,
     Packed,
@@ -21,15 +21,15 @@ from skg_bench.analysis.counts.measure import contrast, denominator, identical, 
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.roles import Roles
 from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Requests, Tally, events, tallies
-from skg_bench.analysis.counts.turn_logs import RunBlock, read_ahead, user_blocks
-from skg_bench.analysis.statistics.curves import Band, bands, signs
+from skg_bench.analysis.counts.turn_logs import RunBlock, read_all, user_blocks
+from skg_bench.analysis.statistics.curves import Band, Signs, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.document import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
 from skg_bench.analysis.summary.losses import Losses, PackedLosses, joined_losses, losses, waterfall
 from skg_bench.analysis.summary.regret import PackedRegret, Regret, joined_regret, regret, regret_waterfall
 from skg_bench.analysis.summary.saturation import Saturation, Used, saturation_of, used
-from skg_bench.core.grid import F64, I8, I64, Bool
+from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.runfolder.run import RunTables
 
 ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
@@ -41,7 +41,7 @@ Curve = tuple[str, str, Band]  # arm, metric
 class _Block:
     """Sums over the users of a block, by arm."""
 
-    on: BlockEvents
+    on: JoinedEvents
     used: Used
     kinds: KindFacts | None  # None: it is not known what was right
     typed: Packed  # requests by cell that are no one-offs
@@ -49,6 +49,11 @@ class _Block:
     arms: "dict[str, _ArmBlock]"
     pays: dict[str, list[Packed]]  # sums of hits beside what `never` got there
     gained: dict[str, tuple[Packed, Packed]]  # utility beyond the reference's, of the typed ones and of one-offs
+
+    @property
+    def weeks(self) -> Sequence[int]:
+        """Calendar weeks of the run."""
+        return (self.on.weeks,)
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ def collect(
     """All arms of a run, of whose turns `columns` are read. `metrics_at` gives, for these events, the metrics that are
     shown, those that compare with `never`, and utility at other prices.
     """
-    parts = _read_all(partial(_read, role=role, utility=utility), [block for (block,) in user_blocks([run], columns)])
+    parts = read_all(partial(_read, role=role, utility=utility), user_blocks([run], columns))
     requests = joined_events([part.on for part in parts])
     shown, beyond, prices = metrics_at(requests)
     results = Found(requests, saturation_of([part.used for part in parts]))
@@ -136,19 +141,9 @@ def collect(
     return results
 
 
-def _read_all(read: Callable[..., _Block], run_blocks: Sequence[RunBlock]) -> list[_Block]:
-    """All blocks. Where one has more weeks than the run says, all are read with as many."""
-    weeks = 0
-    while True:
-        parts = list(read_ahead(partial(read, weeks=weeks), run_blocks))
-        longest = max(part.on.weeks for part in parts)
-        if all(part.on.weeks == longest for part in parts):
-            return parts
-        weeks = longest
-
-
-def _read(run: RunBlock, *, role: Roles, utility: Utility, weeks: int) -> _Block:
-    requests = events(run, None, weeks)
+def _read(runs: Sequence[RunBlock], weeks: Sequence[int], *, role: Roles, utility: Utility) -> _Block:
+    (run,) = runs
+    requests = events(run, None, weeks[0])
     answered = requests.judged and requests.answers
     facts = kind_facts(run, requests) if answered else None
     typed = np.zeros(len(requests), np.bool_) if facts is None else facts.typed
@@ -174,7 +169,7 @@ def _read(run: RunBlock, *, role: Roles, utility: Utility, weeks: int) -> _Block
     could = _could(run, requests) if answered else {}
     run.let_go()
     return _Block(
-        BlockEvents.of(requests), used(requests), facts, Packed.of(sums(requests.cell[typed], cells)),
+        JoinedEvents.of(requests), used(requests), facts, Packed.of(sums(requests.cell[typed], cells)),
         could, by_arm, pays, gained,
     )  # fmt: skip
 
@@ -299,7 +294,7 @@ def _curves(
     reference: Tally | None,
     live: Tally | None,
     shown: Mapping[str, Metric],
-    multipliers: I8,
+    multipliers: Signs,
 ) -> Iterator[Curve]:
     utility = shown["utility"]
     values: dict[str, Callable[[], F64]] = {m.name: partial(weekly, m, tally) for m in shown.values()}
@@ -312,7 +307,7 @@ def _curves(
     return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
 
 
-def _ceilings(results: Found, parts: Sequence[_Block], tally: Tally, multipliers: I8) -> None:
+def _ceilings(results: Found, parts: Sequence[_Block], tally: Tally, multipliers: Signs) -> None:
     """The share of requests that the skillbook could answer, whatever an arm did."""
     requests, turn, weekly_turns = results.requests, tally.by_cell["turn"], tally.by_week["turn"]
     names, values = list(parts[0].could), []
@@ -328,7 +323,4 @@ def _ceilings(results: Found, parts: Sequence[_Block], tally: Tally, multipliers
 
 def _familiar(requests: LoggedEvents) -> Bool:
     """Has the user asked for the same intent before, `[N]`? A procedure could serve it."""
-    first = np.unique(requests.cell, return_index=True)[1]
-    before = np.ones(len(requests), np.bool_)
-    before[first] = False
-    return before
+    return seen_before(requests.cell, len(requests.cells.user))

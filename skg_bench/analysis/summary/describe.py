@@ -16,11 +16,12 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
+from skg_bench.analysis.counts.log_counts import LOGGED_COLUMNS
 from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
 from skg_bench.analysis.counts.outcomes import PAID_COLUMNS, at_price, metrics_of, outcome_columns
 from skg_bench.analysis.counts.roles import Roles, roles
-from skg_bench.analysis.counts.tally import LOGGED_COLUMNS, TALLY_COLUMNS, Requests
+from skg_bench.analysis.counts.tally import TALLY_COLUMNS, Requests
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.summary.document import (

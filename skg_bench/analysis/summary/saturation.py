@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.analysis.counts.columns import distinct, seen_before
 from skg_bench.analysis.counts.measure import Difference
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import sums
@@ -28,11 +29,7 @@ class Saturation:
     @property
     def reasons(self) -> list[str]:
         """Reasons why claims about curves and utility are not testable here; none if they are."""
-        shares = (
-            (self.types_used_up, "of a user's request types have no wording left"),
-            (self.one_offs_again, "of one-off requests were drawn before"),
-        )
-        return [f"{share:.1%} {what} (limit {LIMIT:.0%})" for share, what in shares if share > LIMIT]
+        return _reasons(self.types_used_up, self.one_offs_again)
 
 
 def withheld(difference: Difference, reasons: Sequence[str]) -> Difference:
@@ -70,36 +67,54 @@ Used = dict[str, tuple[F64, F64]]
 def used(requests: LoggedEvents) -> Used:
     """Counts of the users of some events."""
     everything = np.ones(len(requests), np.bool_)
-    repeat = _repeats(requests)
+    texts = len(requests.message)
+    repeat = seen_before(requests.row * texts + requests.text, len(requests.users) * texts)
     last = requests.slot % requests.weeks == requests.weeks - 1
-    types, first, type_of = np.unique(
-        requests.row * (np.int64(requests.kind.max()) + 2) + requests.kind + 1, return_index=True, return_inverse=True
-    )
-    exhausted = sums(type_of, len(types), requests.used_up.astype(np.float64)) > 0
-    real, user = ~requests.one_off[first], requests.row[first]
-    n = len(requests.users)
     return {
         "verbatim": _counted(requests, repeat, everything),
         "verbatim_last_week": _counted(requests, repeat & last, last),
-        "types_used_up": (sums(user[exhausted & real], n), sums(user[real], n)),
+        **used_up(requests),
+    }
+
+
+def used_up(requests: LoggedEvents) -> Used:
+    """Counts of what the corpus forced, from which there are reasons."""
+    n, types = len(requests.users), int(requests.kind.max()) + 1
+
+    def types_of(some: Bool) -> F64:
+        """Request types of each user among these events."""
+        pairs, _ = distinct(requests.row[some] * types + requests.kind[some], n * types)
+        return sums(pairs // types, n)
+
+    real = ~requests.one_off
+    return {
+        "types_used_up": (types_of(real & requests.used_up), types_of(real)) if types else (np.zeros(n), np.zeros(n)),
         "one_offs_again": _counted(requests, requests.used_up & requests.one_off, requests.one_off),
     }
 
 
 def saturation_of(blocks: Sequence[Used]) -> Saturation:
     """Saturation of all users, who come block by block."""
-    shares = {
+    return Saturation(**_shares(blocks))
+
+
+def reasons_of(blocks: Sequence[Used]) -> list[str]:
+    """Those of `Saturation.reasons`, from `used_up` alone."""
+    return _reasons(**_shares(blocks))
+
+
+def _reasons(types_used_up: float, one_offs_again: float) -> list[str]:
+    shares = (
+        (types_used_up, "of a user's request types have no wording left"),
+        (one_offs_again, "of one-off requests were drawn before"),
+    )
+    return [f"{share:.1%} {what} (limit {LIMIT:.0%})" for share, what in shares if share > LIMIT]
+
+
+def _shares(blocks: Sequence[Used]) -> dict[str, float]:
+    return {
         name: _mean(*(np.concatenate([block[name][i] for block in blocks]) for i in range(2))) for name in blocks[0]
     }
-    return Saturation(**shares)
-
-
-def _repeats(requests: LoggedEvents) -> Bool:
-    """Has the same user said the same text before? `[N]`"""
-    _, first = np.unique(requests.row * (np.int64(requests.text.max()) + 1) + requests.text, return_index=True)
-    repeat = np.ones(len(requests), np.bool_)
-    repeat[first] = False
-    return repeat
 
 
 def _counted(requests: LoggedEvents, these: Bool, whole: Bool) -> tuple[F64, F64]:

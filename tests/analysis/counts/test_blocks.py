@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import compare
+from skg_bench.analysis.comparison.turn_bins import binned_arms
 from skg_bench.analysis.counts import turn_logs
 from skg_bench.analysis.counts.joined import Packed, unpacked
+from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.lift.first_order import first_order
 from skg_bench.analysis.report.roster import rosters
 from skg_bench.analysis.summary.describe import csv
@@ -57,7 +59,12 @@ def lifted(run: Run, _: Run) -> str:
     return repr([(name, np.asarray(values).tolist()) for name, values in vars(lifts).items()])
 
 
-@pytest.mark.parametrize("made", [compared, described, listed, lifted])
+def binned(run: Run, _: Run) -> str:
+    arms = binned_arms(run, ["skg", "late"], (0, 4), Utility.of(run.config))
+    return repr([arms.users.tolist(), arms.turns.tolist(), arms.values.tolist()])
+
+
+@pytest.mark.parametrize("made", [compared, described, listed, lifted, binned])
 def test_a_table_has_the_same_bits_from_a_block_for_each_shard_which_alone_is_held(
     run: Run, longer: Run, made: Callable[[Run, Run], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import compare, pays
-from skg_bench.analysis.counts.break_even import Answers, break_even
+from skg_bench.analysis.counts.break_even import Answers, BreakEven, break_even_of, hit_sums
 from skg_bench.analysis.counts.metrics import Utility
-from skg_bench.analysis.counts.tally import events
+from skg_bench.analysis.counts.tally import LoggedEvents, events
+from skg_bench.core.grid import I64
 from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 
@@ -21,13 +22,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return make_run(tmp_path_factory.mktemp("runs") / "run", arms=arms, users=12, weeks=3)
 
 
+def at_hits(requests: LoggedEvents, at: I64, hits: Answers, llm: Answers, wrong: float) -> BreakEven:
+    return break_even_of(requests.cells, *hit_sums(requests, at, hits, llm, wrong))
+
+
 def test_utility_beyond_the_llm_is_what_precision_is_above_the_break_even(run: Run) -> None:
     requests, price = events(run), Utility.of(run.config)
     llm = Answers.read(run, "never", price)
     for arm in ("skg", "right", "wrong"):
         turns, answers = run.turns(arm, ["fallback_to_llm"]), Answers.read(run, arm, price)
         hit = np.flatnonzero(~turns["fallback_to_llm"].to_numpy())
-        figures = break_even(requests, hit, answers.at(hit), llm.at(hit), price.wrong)
+        figures = at_hits(requests, hit, answers.at(hit), llm.at(hit), price.wrong)
         gained = answers.worth - llm.worth
         users = np.unique(requests.row[hit])
         each = [gained[hit][requests.row[hit] == u].mean() for u in users]
@@ -41,7 +46,7 @@ def test_the_break_even_is_the_llms_rightness_less_the_price_saved_over_one_and_
     right = np.arange(200) % 10 > 0  # r = 0.9
     hits, llm = np.arange(200) % 2 > 0, Answers(right, np.where(right, 1.0, -1.0) - 0.08)
     one_user = replace(requests, row=requests.row * 0, cell=requests.cell * 0)
-    figures = break_even(one_user, at, Answers(hits, np.where(hits, 1.0, -1.0)), llm, 1.0)
+    figures = at_hits(one_user, at, Answers(hits, np.where(hits, 1.0, -1.0)), llm, 1.0)
     assert figures.saved.mean == pytest.approx(0.08)
     assert figures.pays_from.mean == pytest.approx(0.9 - 0.08 / 2)
     assert figures.at(0.0) == pytest.approx(0.9 - 0.08)

@@ -97,7 +97,7 @@ def test_there_are_as_many_weeks_as_the_run_states_or_as_its_turns_take(
     assert tally.by_week["turn"].shape == (4, weeks)
     assert (tally.by_week["turn"].sum(axis=0) > 0).tolist() == [True] * 4 + [False] * (weeks - 4)
     there = tally.by_week["turn"] > 0  # of 100,000 users who come once no other weeks are held
-    assert tally.by_week.slots.tolist() == np.flatnonzero(there).tolist()
+    assert tally.weeks.slots.tolist() == np.flatnonzero(there).tolist()
     assert {len(held) for held in tally.by_week.held.values()} == {there.sum()}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from experiments.known_truth.worlds import bands_hold
 from skg_bench.analysis.statistics import curves
-from skg_bench.analysis.statistics.curves import DRAWS, bands, signs
+from skg_bench.analysis.statistics.curves import DRAWS, Signs, bands, signs
 from skg_bench.analysis.statistics.intervals import t_quantile
 from skg_bench.core.grid import F64
 
@@ -19,13 +19,13 @@ def _values(users: int = 30, weeks: int = 8) -> F64:
 
 
 def test_multipliers_are_signs_keyed_by_user() -> None:
-    x = signs(0, np.arange(40, dtype=np.int64))
+    x = signs(0, np.arange(40, dtype=np.int64)).of(slice(None))
     assert x.shape == (DRAWS, 40)
     assert set(np.unique(x)) == {-1.0, 1.0}
-    np.testing.assert_array_equal(signs(0, np.array([7, 31])), x[:, [7, 31]])
+    np.testing.assert_array_equal(signs(0, np.array([7, 31])).of(slice(None)), x[:, [7, 31]])
     assert np.abs(x.mean(axis=0)).max() < 0.1
     assert np.abs(np.corrcoef(x.T) - np.eye(40)).max() < 0.12
-    assert (signs(1, np.arange(40, dtype=np.int64)) != x).any()
+    assert (signs(1, np.arange(40, dtype=np.int64)).of(slice(None)) != x).any()
 
 
 def test_bands_are_the_same_bits_for_users_and_curves_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,12 +34,13 @@ def test_bands_are_the_same_bits_for_users_and_curves_a_few_at_a_time(monkeypatc
     whole = bands(values, x, [FREE] * 3)
     monkeypatch.setattr(curves, "_USERS", 7)
     monkeypatch.setattr(curves, "_TOGETHER", 60)
-    np.testing.assert_array_equal(signs(0, np.arange(30)), x)
+    monkeypatch.setattr(curves, "_DRAWN", 7)
+    np.testing.assert_array_equal(signs(0, np.arange(30)).packed, x.packed)
     for band, same in zip(bands(iter(values), x, [FREE] * 3), whole, strict=True):
         np.testing.assert_array_equal([band.mean, band.low, band.high], [same.mean, same.low, same.high])
 
 
-def test_multipliers_of_many_users_take_a_byte_each_and_little_beside_them() -> None:
+def test_multipliers_of_many_users_take_a_bit_each_and_little_beside_them() -> None:
     users = np.arange(5 * curves._USERS)
     tracemalloc.start()
     try:
@@ -47,8 +48,8 @@ def test_multipliers_of_many_users_take_a_byte_each_and_little_beside_them() -> 
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert x.nbytes == DRAWS * len(users)
-    assert most < 2**27  # drawn for all at once: 400 MiB
+    assert 8 * x.packed.nbytes == DRAWS * len(users)
+    assert most < 2**24  # drawn for all at once: 400 MiB
 
 
 def test_a_band_is_wider_than_pointwise_intervals_and_not_wider_than_bonferroni() -> None:
@@ -93,7 +94,7 @@ def test_a_band_does_not_depend_on_the_other_curves_or_the_order_of_users() -> N
     alone, (_, beside) = bands([b], x, [FREE])[0], bands([a, b], x, [FREE, FREE])
     np.testing.assert_array_equal(alone.low, beside.low)
     order = np.random.default_rng(1).permutation(30)
-    shuffled = bands([b[order]], x[:, order], [FREE])[0]
+    shuffled = bands([b[order]], Signs(x.packed[order]), [FREE])[0]
     np.testing.assert_allclose(shuffled.high, alone.high, rtol=1e-12)
 
 

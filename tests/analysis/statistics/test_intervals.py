@@ -1,6 +1,7 @@
 """Means over users with two kinds of interval, against other people's arithmetic and against brute force."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from skg_bench.analysis.statistics import intervals
 from skg_bench.analysis.statistics.intervals import LEAST_INTENTS, Cells, Estimate, estimates, holm, sums, sums_by
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
@@ -27,13 +29,28 @@ def _per_user(cells: Cells, count: F64, over: F64) -> F64:
     return np.where(total > 0, hits / np.where(total > 0, total, 1), np.nan)
 
 
-@given(st.integers(0, 2**32), st.integers(0, 400), st.integers(1, 40), st.booleans())
-def test_sums_by_an_index_that_ascends_are_the_same_bits(seed: int, n: int, size: int, ascends: bool) -> None:
+@given(st.integers(0, 2**32), st.integers(0, 400), st.integers(1, 40), st.booleans(), st.sampled_from([1, 30, 2**15]))
+def test_sums_by_an_index_that_ascends_are_the_same_bits(
+    seed: int, n: int, size: int, ascends: bool, together: int
+) -> None:
     rng = np.random.default_rng(seed)
     index = rng.integers(0, size, n)
     index = np.sort(index) if ascends else index
     for weights in (rng.normal(size=n) * 10.0 ** rng.integers(-9, 9, n), rng.random(n) < 0.5, np.full(n, -0.0)):
-        assert sums_by(index, size)(weights).tobytes() == sums(index, size, weights).tobytes()
+        with patch.object(intervals, "_TOGETHER", together):
+            assert sums_by(index, size)(weights).tobytes() == sums(index, size, weights).tobytes()
+
+
+def test_estimates_have_the_same_bits_however_many_cells_are_worked_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells, count, over = _cells(3, users=40, intents=50)
+    small = Cells(cells.user.astype(np.int32), cells.intent.astype(np.int32), cells.n_users, cells.n_intents)
+
+    def both(on: Cells) -> str:
+        return repr(estimates(on, [over], [[count], [over]]) + estimates(on, [over, over + 1.0], [[count, over]]))
+
+    whole = both(cells)
+    monkeypatch.setattr(intervals, "_TOGETHER", 7)
+    assert both(replace(cells)) == both(small) == whole
 
 
 def test_the_figure_is_the_mean_over_users_of_their_ratio_and_users_without_one_are_counted() -> None:
