@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import skg_bench
 from skg_bench.analysis import summary
 from skg_bench.analysis.report import verdict
 from skg_bench.app import gate
@@ -26,14 +27,20 @@ from skg_bench.runfolder.run import Run
 from skg_bench.tracker import events
 from tests.app.lab import forget, write
 from tests.app.test_cli import ROOT, call, refused
-from tests.assistant.plugin import ARMS, CUT, WORLD, as_if_committed, install, installed, run, table
+from tests.assistant import plugin
+from tests.assistant.plugin import ARMS, CUT, as_if_committed, install, installed, table
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering
 from tests.simulator.logs.logs import turn, write_csv
 
-EVERYONE = range(6)
+EVERYONE, WORLD = range(6), (*plugin.WORLD, "weeks=2")
 TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
 OF_BOOKS = ("max_sim", "matched_skill", "skill_score", "skill_learned", "book_size", "book_version", "book_hash")
+
+
+def run(out: Path, *overrides: str) -> Run:
+    """A run in that world."""
+    return skg_bench.run([*WORLD, *overrides, f"out={out}"])
 
 
 @pytest.fixture(scope="module", autouse=True)
