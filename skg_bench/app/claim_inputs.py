@@ -1,7 +1,7 @@
 """Reasons to refuse a file of findings: what it was made from has changed since."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -19,12 +19,16 @@ _FORM = ("skg_bench.analysis.comparison.claims", "skg_bench.analysis.comparison.
 REWRITTEN = "its analysis has changed since"
 
 
-def refusals(folder: Path) -> dict[str, str]:
+def refusals(folder: Path, ids: Collection[str] = ()) -> dict[str, str]:
     """Reasons by experiment not to count its file in `skg-bench claims`; empty where it counts.
 
-    Raises UsageError for a file that is no file of findings.
+    `ids`: claims, all by default; a file without a finding about any of them is left alone, as its runs are composed
+    anew. Raises UsageError for a file that is no file of findings.
     """
-    pairs = ((file.experiment, refusal(file)) for file in files(folder))
+    pairs = (
+        (file.experiment, refusal(file))
+        for file in files(folder) if not ids or any(finding.id in ids for finding in file.findings)
+    )  # fmt: skip
     return {name: reason for name, reason in pairs if reason}
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from skg_bench.analysis.comparison.claims import HELD, Line, claim_lines
+from skg_bench.analysis.comparison.claims import HELD, Line, claim_lines, claims
 from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app import table_blocks
 from skg_bench.app.claim_inputs import by_id, refusals
@@ -83,12 +83,11 @@ def _show(ids: Sequence[str], form: str, chosen: Sequence[Line]) -> None:
 
 
 def _chosen(ids: Sequence[str], *, only_open: bool) -> list[Line]:
-    root = DATA.parent
-    every = {line.claim.id: line for line in claim_lines(root, refusals(root / "reports" / "claims"))}
+    root, known = DATA.parent, claims()
     for claim_id in ids:
-        if claim_id not in every:
-            close = nearest(claim_id.upper(), every)
-            raise UsageError(f"no source has a claim {claim_id!r}; {close}")
+        if claim_id not in known:
+            raise UsageError(f"no source has a claim {claim_id!r}; {nearest(claim_id.upper(), known)}")
+    every = {line.claim.id: line for line in claim_lines(root, refusals(root / "reports" / "claims", ids))}
     named = [every[claim_id] for claim_id in ids] or list(every.values())
     return [line for line in named if line.state == "open" or not only_open]
 

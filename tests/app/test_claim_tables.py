@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from skg_bench.analysis.comparison.assay import Assay, Measured
 from skg_bench.analysis.comparison.claims import HELD, Line, claims
-from skg_bench.analysis.comparison.findings import Evidence, Finding
-from skg_bench.app import claim_tables
+from skg_bench.analysis.comparison.findings import Evidence, Finding, FindingsFile, files
+from skg_bench.app import claim_inputs, claim_tables
 from skg_bench.app.claim_tables import claim_details, claim_rows
 from skg_bench.app.cli import app
 from skg_bench.core.package import DATA
@@ -21,7 +21,7 @@ from skg_bench.core.package import DATA
 
 @pytest.fixture(autouse=True)
 def _refused(refused: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim_tables, "refusals", lambda folder: refused)
+    monkeypatch.setattr(claim_tables, "refusals", lambda folder, ids: refused)
 
 
 def said(*words: str) -> str:
@@ -53,6 +53,26 @@ def test_claims_are_counted_on_one_screen(monkeypatch: pytest.MonkeyPatch) -> No
     assert shown is not None
     assert (int(shown[1]), shown[2].split()) == (len(robust), robust)
     assert "--all" in text.splitlines()[-1]
+
+
+def test_for_claims_that_are_named_only_files_about_them_are_composed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    composed = list[str]()
+
+    def refusal(file: FindingsFile) -> str:
+        composed.append(file.experiment)
+        return ""
+
+    monkeypatch.setattr(claim_inputs, "refusal", refusal)
+    monkeypatch.setattr(claim_tables, "refusals", claim_inputs.refusals)
+    lines = [Line(claim, (), ()) for claim in claims().values()]
+    monkeypatch.setattr(claim_tables, "claim_lines", lambda root, refused: lines)  # without reading all tests
+    assert CliRunner().invoke(app, ["claims", "K16", "K99"]).exit_code == 2
+    assert composed == []
+    every = list(files(DATA.parent / "reports" / "claims"))
+    some = [file.experiment for file in every if any(finding.id in ("K16", "K04") for finding in file.findings)]
+    assert 0 < len(some) < len(every)
+    said("K16", "K04")
+    assert composed == some
 
 
 @pytest.mark.parametrize("words", [["K16"], ["--make"], ["--check"]])

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.gate_runs import changed
+from skg_bench.app.compose import compose
+from tests.app.gate_runs import PANEL, changed
 from tests.app.test_cli import call, refused
 
 pytestmark = pytest.mark.usefixtures("unproven")
@@ -34,9 +35,13 @@ def test_a_change_of_the_world_hides_no_regression(baseline: Path, play: Callabl
     ],
 )
 def test_reactions_the_simulated_model_and_prices_belong_to_the_world(
-    baseline: Path, play: Callable[..., Path], override: str, key: str
+    baseline: Path, play: Callable[..., Path], tmp_path: Path, override: str, key: str
 ) -> None:
-    assert f"\n  {key}\n" in refused("gate", "--baseline", str(baseline), str(play(override)))
+    """As the manifest says, before any row is looked at."""
+    composed = compose([*PANEL, override])
+    other = shutil.copytree(play(), tmp_path / "other")
+    changed(other, config=composed.root, compositions=composed.arms)
+    assert f"\n  {key}\n" in refused("gate", "--baseline", str(baseline), str(other))
 
 
 def test_the_two_runs_that_it_names_answer(

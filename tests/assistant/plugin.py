@@ -17,6 +17,7 @@ WORLD = (
     "profile=smoke", "users=6", "simulator.one_off_share=0.1", "simulator.concentration=1", "simulator.discount=0",
     "simulator.rated_share=0.6",
 )  # fmt: skip
+SHORT = (*WORLD, "weeks=2")
 LAST, CUT = 300, 60
 ARMS = {
     "skg": ["policy.threshold=0.3"],
@@ -60,6 +61,11 @@ def table(*names: str, **more: list[str]) -> str:
 def run(out: Path, *overrides: str) -> Run:
     """A run in that world."""
     return skg_bench.run([*WORLD, *overrides, f"out={out}"])
+
+
+def play(out: Path, *overrides: str) -> Run:
+    """A run of two weeks in that world."""
+    return run(out, "weeks=2", *overrides)
 
 
 def as_if_committed(made: Run) -> Run:

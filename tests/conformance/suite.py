@@ -5,7 +5,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from inspect import Parameter, getmembers, signature
 from pathlib import Path
 from pkgutil import resolve_name
@@ -218,15 +218,15 @@ def composed(case: Case, folder: Path) -> Composed:
     """The component in an arm, in a fork from it, and beside arms that differ in policy and in curator only."""
     root = {"reference": "itself", "contrasts": []}
     if case.of_arms:
-        every, beside = _of_arms(tuple(cases())), _beside(case)
+        every, beside = _of_arms(tuple(each for each in cases() if each.package == case.package)), _beside(case)
         configs = {name: every.arms[f"{case.seam}-{case.option}-{name}"] for name in beside}
         return replace(every, root={**every.root, **root, "arms": beside}, arms=configs)
     return compose([*_root(case, folder), f"arms={{{_table(_beside(case))}}}", "reference=itself", "contrasts=[]"])
 
 
-@lru_cache(maxsize=1)
+@cache
 def _of_arms(every: Sequence[Case]) -> Composed:
-    """The arms of all components that arms choose, composed at once: by itself, each takes a third of a second."""
+    """The arms of components that arms choose, composed at once: by itself, each takes a third of a second."""
     table = {
         f"{case.seam}-{case.option}-{name}": overrides
         for case in every if case.of_arms for name, overrides in _beside(case).items()
