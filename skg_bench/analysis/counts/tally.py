@@ -275,8 +275,8 @@ def tallies(
         for s, some in parts.items():
             made[s] = _by_cell(arm, requests, counts, book, pending, some)
             if weeks:
-                there, by_week, at_end = _in_weeks(requests, counts, book, some)
-                made[s] = replace(made[s], weeks=there, by_week=by_week, book=at_end)
+                present, by_week, at_end = _in_weeks(requests, counts, book, some)
+                made[s] = replace(made[s], weeks=present, by_week=by_week, book=at_end)
     return {s: replace(tally, digest=hashed[s].result()) if digests else tally for s, tally in made.items()}
 
 
@@ -337,9 +337,9 @@ def _in_weeks(
         values = ones if values is None else values
         return in_week(values if some is None else values[some])[used]
 
-    there = WeekSlots((n, requests.weeks), used)
-    by_week = MadeCounts({name: summed(values) for name, values in counts.items()}, there.spread)
-    return there, by_week, np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks)
+    present = WeekSlots((n, requests.weeks), used)
+    by_week = MadeCounts({name: summed(values) for name, values in counts.items()}, present.spread)
+    return present, by_week, np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks)
 
 
 def _heard(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[dict[str, F64], int]:
