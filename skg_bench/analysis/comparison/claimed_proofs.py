@@ -15,7 +15,7 @@ import numpy as np
 from skg_bench.analysis.counts.columns import coded, column
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.outcomes import PAID_COLUMNS, told_counts
-from skg_bench.analysis.statistics.curves import Band, Signs, bands, signs
+from skg_bench.analysis.statistics.curves import Band, PackedSigns, bands, signs
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import NO_BOUNDS
@@ -223,7 +223,7 @@ def _points(half: int) -> list[int]:
     return [*points, half] if rest >= before else [*points[:-1], half]
 
 
-def _arc(turns: _Turns, enough: Bool, points: Sequence[int], multipliers: Signs) -> Arc:
+def _arc(turns: _Turns, enough: Bool, points: Sequence[int], multipliers: PackedSigns) -> Arc:
     spoken = turns.number >= 0
     point = np.where(spoken & (turns.number < points[-1]), np.searchsorted(points, turns.number, side="right"), -1)
     curves = [_by(turns, point, len(points), values) for values in (turns.listened, turns.utility)]

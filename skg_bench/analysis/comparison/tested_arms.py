@@ -19,7 +19,7 @@ from skg_bench.analysis.counts.joined import (
     joined_tally,
     unpacked,
 )
-from skg_bench.analysis.counts.measure import identical, paired, same_counts
+from skg_bench.analysis.counts.measure import identical, paired_sums, same_counts
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
 from skg_bench.analysis.counts.turn_logs import RunBlock, read_all
@@ -190,7 +190,7 @@ def _tested(
 
     base, tested = joined(reference), list[TestedArm]()
     for key in (key for key in arms if key != reference):
-        both = paired(shown.values(), joined(key), base, requests)
+        both = paired_sums(shown.values(), joined(key), base, requests)
         tested.append(
             TestedArm(
                 arms[key],

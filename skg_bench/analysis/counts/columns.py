@@ -44,7 +44,7 @@ def coded(column: pa.ChunkedArray) -> tuple[I32, Words]:
     return np.append(code, -1).astype(np.int32)[index], vocabulary  # the last stands for null
 
 
-def distinct(key: I64 | I32, size: int) -> tuple[I64, I64]:
+def distinct_keys(key: I64 | I32, size: int) -> tuple[I64, I64]:
     """Keys from 0 to size - 1 that occur, ascending, and the place of each key among them: as `np.unique`, and five
     times as fast unless they are far fewer than could be.
     """

@@ -84,7 +84,7 @@ def by_user(metrics: Iterable[Metric], tally: Tally, requests: Requests) -> dict
 
 def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: Requests) -> dict[str, Estimate]:
     """Means over users of the paired differences arm - reference."""
-    return {name: both.estimate for name, both in paired(metrics, arm, reference, requests).items()}
+    return {name: both.estimate for name, both in paired_sums(metrics, arm, reference, requests).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class PairedSums:
     reference: UserCounts
 
 
-def paired(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: Requests) -> dict[str, PairedSums]:
+def paired_sums(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: Requests) -> dict[str, PairedSums]:
     """Paired differences arm - reference, with the sums of every user."""
     results: dict[str, PairedSums] = {}
     for over, group in _by_denominator(metrics).items():

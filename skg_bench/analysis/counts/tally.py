@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skg_bench.analysis.counts.columns import Words, coded, column, distinct, says, seconds
+from skg_bench.analysis.counts.columns import Words, coded, column, distinct_keys, says, seconds
 from skg_bench.analysis.counts.log_counts import LOGGED_COLUMNS, logged_counts, metered_counts
 from skg_bench.analysis.counts.outcomes import outcome_columns, outcome_counts, told_counts
 from skg_bench.analysis.statistics.intervals import Cells, sums, sums_by
@@ -204,8 +204,8 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None, weeks:
     weeks = max(weeks, int(run.manifest["weeks"]), int(week.max()) + 1)
     about = np.where(intent >= 0, intent, text + np.int32(len(intents)))
     width = len(intents) + len(messages)
-    pairs, cell = distinct(row * width + about, len(users) * width)
-    topics, intent_of = distinct(pairs % width, width)
+    pairs, cell = distinct_keys(row * width + about, len(users) * width)
+    topics, intent_of = distinct_keys(pairs % width, width)
     return LoggedEvents(
         users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
         row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
@@ -275,8 +275,8 @@ def tallies(
         for s, some in parts.items():
             made[s] = _by_cell(arm, requests, counts, book, pending, some)
             if weeks:
-                there, by_week, at_end = _in_weeks(requests, counts, book, some)
-                made[s] = replace(made[s], weeks=there, by_week=by_week, book=at_end)
+                present, by_week, at_end = _in_weeks(requests, counts, book, some)
+                made[s] = replace(made[s], weeks=present, by_week=by_week, book=at_end)
     return {s: replace(tally, digest=hashed[s].result()) if digests else tally for s, tally in made.items()}
 
 
@@ -333,13 +333,13 @@ def _in_weeks(
     ones = np.ones(len(requests), np.bool_)
 
     def summed(values: npt.NDArray[Any] | None) -> F64:
-        """Those of weeks in which a user was there, `[s]`."""
+        """Sums of weeks in which a user was there, `[s]`."""
         values = ones if values is None else values
         return in_week(values if some is None else values[some])[used]
 
-    there = WeekSlots((n, requests.weeks), used)
-    by_week = MadeCounts({name: summed(values) for name, values in counts.items()}, there.spread)
-    return there, by_week, np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks)
+    present = WeekSlots((n, requests.weeks), used)
+    by_week = MadeCounts({name: summed(values) for name, values in counts.items()}, present.spread)
+    return present, by_week, np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks)
 
 
 def _heard(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[dict[str, F64], int]:

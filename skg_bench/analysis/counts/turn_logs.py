@@ -78,7 +78,7 @@ def user_blocks(runs: Sequence[RunTables], columns: Sequence[str] = ()) -> list[
 
 
 class ReadBlock(Protocol):
-    """What was read of a block."""
+    """Results of a block."""
 
     @property
     def weeks(self) -> Sequence[int]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,7 +20,7 @@ from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.domain import ANSWERS, Domain, domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import FEEDBACK_KINDS
-from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.core.grid import F64, I64, U8, Bool
 from skg_bench.runfolder.run import Run, flat, needs_right, same_events
 from skg_bench.runfolder.schema import REPLAYED_COLUMNS
 
@@ -39,8 +38,6 @@ ANCHORS = {
     NEVER_ANCHOR: "[assistant=pipeline,policy=never,curator=none]",
     ORACLE_ANCHOR: "[assistant=pipeline,router=oracle,policy=always,curator=oracle,serving=stored]",
 }
-
-U8 = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class PackedSigns:
     """Multipliers of n users, of eight draws in a byte."""
 
     packed: U8  # [n, DRAWS / 8]
@@ -52,17 +52,17 @@ class Signs:
         return np.where(np.unpackbits(self.packed[some], axis=1).T, 1.0, -1.0)
 
 
-def signs(seed: int, users: I64) -> Signs:
+def signs(seed: int, users: I64) -> PackedSigns:
     """Multipliers keyed by user, so that a user has the same ones in every curve and run."""
     packed, resample = np.empty((len(users), DRAWS // 8), np.uint8), np.arange(DRAWS)
     for start in range(0, len(users), _DRAWN):
         some = slice(start, start + _DRAWN)
         u = draw(key(seed, users[some])[:, None], resample, Purpose.RESAMPLE)
         packed[some] = np.packbits(u >= 0.5, axis=1)
-    return Signs(packed)
+    return PackedSigns(packed)
 
 
-def bands(values: Iterable[F64], multipliers: Signs, bounds: Sequence[tuple[float, float]]) -> list[Band]:
+def bands(values: Iterable[F64], multipliers: PackedSigns, bounds: Sequence[tuple[float, float]]) -> list[Band]:
     """The band of each curve, from users' values `[n, W]` (NaN: none), cut at its bounds.
 
     Of many users, values that are made as they are asked for are held for a few curves at a time.
@@ -73,7 +73,9 @@ def bands(values: Iterable[F64], multipliers: Signs, bounds: Sequence[tuple[floa
     return drawn
 
 
-def _bands(curves: Sequence["_Curve"], multipliers: Signs, bounds: Sequence[tuple[float, float]]) -> Iterator[Band]:
+def _bands(
+    curves: Sequence["_Curve"], multipliers: PackedSigns, bounds: Sequence[tuple[float, float]]
+) -> Iterator[Band]:
     width = len(curves[0].n)
     drawn = np.zeros((DRAWS, width * len(curves)))
     for some in _blocks(len(multipliers)):  # sums are exact in any order, see _UNIT

@@ -223,7 +223,7 @@ def _difference(each: Sequence[F64]) -> F64:
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """What each cell adds to a mean, and to its score, a few cells at a time: all at once are not held."""
+    """Parts of a mean, and scores, that cells add to it, a few cells at a time: all at once are not held."""
 
     cells: Cells
     ratios: Sequence[_Ratio]

@@ -22,7 +22,7 @@ from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.roles import Roles
 from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Requests, Tally, events, tallies
 from skg_bench.analysis.counts.turn_logs import RunBlock, read_all, user_blocks
-from skg_bench.analysis.statistics.curves import Band, Signs, bands, signs
+from skg_bench.analysis.statistics.curves import Band, PackedSigns, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.document import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
@@ -294,7 +294,7 @@ def _curves(
     reference: Tally | None,
     live: Tally | None,
     shown: Mapping[str, Metric],
-    multipliers: Signs,
+    multipliers: PackedSigns,
 ) -> Iterator[Curve]:
     utility = shown["utility"]
     values: dict[str, Callable[[], F64]] = {m.name: partial(weekly, m, tally) for m in shown.values()}
@@ -307,7 +307,7 @@ def _curves(
     return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
 
 
-def _ceilings(results: Found, parts: Sequence[_Block], tally: Tally, multipliers: Signs) -> None:
+def _ceilings(results: Found, parts: Sequence[_Block], tally: Tally, multipliers: PackedSigns) -> None:
     """The share of requests that the skillbook could answer, whatever an arm did."""
     requests, turn, weekly_turns = results.requests, tally.by_cell["turn"], tally.by_week["turn"]
     names, values = list(parts[0].could), []

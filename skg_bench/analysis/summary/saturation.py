@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.analysis.counts.columns import distinct, seen_before
+from skg_bench.analysis.counts.columns import distinct_keys, seen_before
 from skg_bench.analysis.counts.measure import Difference
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import sums
@@ -83,7 +83,7 @@ def used_up(requests: LoggedEvents) -> Used:
 
     def types_of(some: Bool) -> F64:
         """Request types of each user among these events."""
-        pairs, _ = distinct(requests.row[some] * types + requests.kind[some], n * types)
+        pairs, _ = distinct_keys(requests.row[some] * types + requests.kind[some], n * types)
         return sums(pairs // types, n)
 
     real = ~requests.one_off
@@ -99,7 +99,7 @@ def saturation_of(blocks: Sequence[Used]) -> Saturation:
 
 
 def reasons_of(blocks: Sequence[Used]) -> list[str]:
-    """Those of `Saturation.reasons`, from `used_up` alone."""
+    """Reasons as in `Saturation.reasons`, from `used_up` alone."""
     return _reasons(**_shares(blocks))
 
 

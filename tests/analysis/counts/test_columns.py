@@ -5,14 +5,14 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.analysis.counts.columns import coded, distinct, says, seconds, seen_before
+from skg_bench.analysis.counts.columns import coded, distinct_keys, says, seconds, seen_before
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.sampled_from([31, 10_000]))
 def test_keys_are_numbered_as_by_sorting(keys: list[int], size: int) -> None:
     key = np.array(keys, np.int64)
     unique, place = np.unique(key, return_inverse=True)
-    for found, wanted in zip(distinct(key, size), (unique, place), strict=True):
+    for found, wanted in zip(distinct_keys(key, size), (unique, place), strict=True):
         np.testing.assert_array_equal(found, wanted)
         assert found.dtype == np.int64
     assert seen_before(key, size).tolist() == [x in keys[:i] for i, x in enumerate(keys)]
@@ -21,7 +21,7 @@ def test_keys_are_numbered_as_by_sorting(keys: list[int], size: int) -> None:
 def test_no_keys_have_no_numbers() -> None:
     nothing = np.zeros(0, np.int64)
     for size in (0, 5):
-        assert [len(each) for each in (*distinct(nothing, size), seen_before(nothing, size))] == [0, 0, 0]
+        assert [len(each) for each in (*distinct_keys(nothing, size), seen_before(nothing, size))] == [0, 0, 0]
 
 
 def test_words_are_coded_in_order_and_null_is_no_word() -> None:

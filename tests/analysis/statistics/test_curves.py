@@ -7,7 +7,7 @@ import pytest
 
 from experiments.known_truth.worlds import bands_hold
 from skg_bench.analysis.statistics import curves
-from skg_bench.analysis.statistics.curves import DRAWS, Signs, bands, signs
+from skg_bench.analysis.statistics.curves import DRAWS, PackedSigns, bands, signs
 from skg_bench.analysis.statistics.intervals import t_quantile
 from skg_bench.core.grid import F64
 
@@ -94,7 +94,7 @@ def test_a_band_does_not_depend_on_the_other_curves_or_the_order_of_users() -> N
     alone, (_, beside) = bands([b], x, [FREE])[0], bands([a, b], x, [FREE, FREE])
     np.testing.assert_array_equal(alone.low, beside.low)
     order = np.random.default_rng(1).permutation(30)
-    shuffled = bands([b[order]], Signs(x.packed[order]), [FREE])[0]
+    shuffled = bands([b[order]], PackedSigns(x.packed[order]), [FREE])[0]
     np.testing.assert_allclose(shuffled.high, alone.high, rtol=1e-12)
 
 
