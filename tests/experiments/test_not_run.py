@@ -108,7 +108,7 @@ def test_a_world_made_here_is_as_those_of_the_report(tiny: Sequence[AskedTarget]
 def test_worlds_differ_by_number_and_seed_and_name_a_valid_arm_each() -> None:
     worlds = [DrawnWorld(seed, number) for seed in (1, 2) for number in range(10)]
     assert len({world.values["right"] for world in worlds}) == len(worlds)
-    assert {world.values["corpus"] for world in worlds} == {"builtin", "clinc150"}
+    assert {world.values["corpus"] for world in worlds} == {"builtin_120", "clinc150"}
     assert len({world.run_seed for world in worlds}) == len(worlds)
     for world in worlds:
         assert list(world.arms) == [LOGGER, *(each.name for each in world.targets)]
