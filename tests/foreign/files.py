@@ -339,7 +339,7 @@ READERS: Mapping[str, Reader] = {
     "batch": Reader(lambda: {"book.json": (GOLDEN / "pro.json").read_bytes(), "batch.json": text(BATCH)}, applied),
     "proposals": Reader(lambda: {"batch.json": text(BATCH)}, proposed),
     "agent skills": Reader(lambda: {"tea-brewing/SKILL.md": SKILL}, converted),
-    "corpus": Reader(a_corpus, lambda folder: corpus._load.__wrapped__(str(folder)), 25),
+    "corpus": Reader(a_corpus, lambda folder: corpus._load.__wrapped__((folder,)), 25),
     "clinc150": Reader(lambda: {"said.json": text(SAID), "table.yaml": text(TABLE)}, clinc),
     "baseline": Reader(a_baseline, gated, 25),
     "strategies": Reader(a_guardian, lambda folder: strategies.strategies.__wrapped__(str(folder))),
