@@ -21,7 +21,7 @@ from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.runfolder.run import Run
-from skg_bench.study.turning import StudySize, Turn, study_size, turn
+from skg_bench.study.turning import StudySize, TurningPoint, study_size, turn
 
 COMMAND = "skg-bench experiment assumptions/ranked --write reports"
 REFERENCE = "never"
@@ -123,7 +123,7 @@ class Swept:
     usual: float
     gains: Mapping[float, Mapping[str, UtilityGain]]
 
-    def turns(self) -> dict[str, Turn]:
+    def turns(self) -> dict[str, TurningPoint]:
         """Smallest changes that turn a verdict, by arm; the smallest first."""
         turned = {
             arm: turn({value: by_arm[arm] for value, by_arm in self.gains.items() if arm in by_arm}, self.usual)

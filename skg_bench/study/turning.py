@@ -11,7 +11,7 @@ from scipy import special
 from skg_bench.analysis.statistics.intervals import LEVEL
 
 
-class Judged(Protocol):
+class JudgedDifference(Protocol):
     """A difference of two arms with its interval and its verdict: better, worse or open."""
 
     @property
@@ -23,7 +23,7 @@ class Judged(Protocol):
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurningPoint:
     """Smallest change of a number that turns a verdict, where the end of the interval passes 0 on a straight line."""
 
     change: float
@@ -34,7 +34,7 @@ class Turn:
         return f"{self.word} from {self.value:.2f} ({self.change:+.2f})"
 
 
-def turn(values: Mapping[float, Judged], usual: float) -> Turn | None:
+def turn(values: Mapping[float, JudgedDifference], usual: float) -> TurningPoint | None:
     """The smallest change from the usual value that turns the verdict; None: no value that was tried does."""
     sides = [sorted(x for x in values if x >= usual), sorted((x for x in values if x <= usual), reverse=True)]
     turns = []
@@ -46,7 +46,7 @@ def turn(values: Mapping[float, Judged], usual: float) -> Turn | None:
                 better = (before if leaves else after).word == "better"
                 ends = (before.low, after.low) if better else (before.high, after.high)
                 at = a + (b - a) * ends[0] / (ends[0] - ends[1])
-                turns.append(Turn(at - usual, at, "open" if leaves else after.word))
+                turns.append(TurningPoint(at - usual, at, "open" if leaves else after.word))
                 break
     return min(turns, key=lambda each: abs(each.change), default=None)
 
