@@ -21,6 +21,7 @@ MONDAY = datetime(2024, 3, 4, 9)
 COLUMNS = "simulator.columns={intent: intent, answer: answer, satisfaction: satisfaction}"
 Overrides = Sequence[str]
 SIMULATED = (f"users={USERS}", *world.DENSE)
+OTHER_CORPUS = tuple(text for text in SIMULATED if not text.startswith("simulator.corpus="))
 LOGGED = (
     "embedder=corpus_minilm", "curator.offer_after=answer", "policy.threshold=0.4", "refit_every=5", "seed=7",
 )  # fmt: skip
@@ -103,12 +104,12 @@ def clinc150(folder: Path) -> Overrides:
     """A few messages in its format."""
     clinc150_files(folder)
     files = (f"simulator.corpus.file={folder / 'said.json'}", f"simulator.corpus.table={folder / 'table.yaml'}")
-    return (*SIMULATED, *files, "simulator.corpus.split=train", "simulator.corpus.values=2", "embedder=hashing")
+    return (*OTHER_CORPUS, *files, "simulator.corpus.split=train", "simulator.corpus.values=2", "embedder=hashing")
 
 
 def labelled(folder: Path) -> Overrides:
     """A few intents, as such corpora are published."""
-    return (*SIMULATED, f"simulator.corpus.path={banking77(folder)}", "embedder=hashing")
+    return (*OTHER_CORPUS, f"simulator.corpus.path={banking77(folder)}", "embedder=hashing")
 
 
 def conversations(folder: Path) -> Overrides:
