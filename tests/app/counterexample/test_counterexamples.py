@@ -27,10 +27,11 @@ ARMS = (
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Three weeks of five users under a threshold of 0.5, and of 0.2."""
+    """Three weeks of five users under a threshold of 0.5, and of 0.2; of few intents, so that each has hits."""
     out = tmp_path_factory.mktemp("counterexamples") / "run"
     with logs_alone():
-        return skg_bench.run(["users=5", "weeks=3", ARMS, "reference=skg", f"out={out}"])
+        few = "simulator.corpus=builtin_120"
+        return skg_bench.run(["users=5", "weeks=3", few, ARMS, "reference=skg", f"out={out}"])
 
 
 def right(case: Case, role: str) -> bool:
