@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from skg_bench.app.trust import FromFile, admitted
+from skg_bench.core.reach import Component
 from skg_bench.embedder.precomputed import Precomputed
+from skg_bench.simulator.answers.world import AssistantUsers
+from skg_bench.simulator.facts.keeping import KeepsFacts
 from tests.app.test_cli import call, refused
 from tests.app.test_files_of_others import CASE
 from tests.llm.server import Server
@@ -136,3 +139,11 @@ def test_a_list_of_vectors_of_the_package_reaches_nothing_and_another_path_in_it
     paths: list[str | None], kinds: tuple[str, ...]
 ) -> None:
     assert Precomputed.reaches["path"].of(paths) == kinds
+
+
+@pytest.mark.parametrize("component", [AssistantUsers, KeepsFacts])
+def test_a_corpus_of_the_package_reaches_nothing_and_any_other_does(component: type[Component]) -> None:
+    corpus = component.reaches["corpus"]
+    assert [corpus.of(name) for name in (None, "builtin", "builtin_120")] == [(), (), ()]
+    for other in ("clinc150", "builtin-exchange_rate", "/my/corpus", ["builtin"], ["builtin", "/my/corpus"]):
+        assert corpus.of(other) == ("reads",)

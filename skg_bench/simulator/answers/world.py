@@ -23,7 +23,7 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.world import AS_SERVED, Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator.answers import corpus as corpora
-from skg_bench.simulator.answers.corpora_by_name import corpus_of
+from skg_bench.simulator.answers.corpora_by_name import OF_THE_PACKAGE, corpus_of
 from skg_bench.simulator.answers.habits import Habits, as_column, messages_by_day
 from skg_bench.simulator.answers.judging import Judging, Users
 from skg_bench.simulator.answers.procedures import Procedures, Running
@@ -93,7 +93,7 @@ class AssistantUsers:
     fatigue_half_life_days: float
     stream: Stream = field(default="stateful", init=False)  # offers tire
     domain: Domain = field(default=Domain("answers"), init=False)
-    reaches: ClassVar[Reaches] = {"corpus": Reach(("reads",))}
+    reaches: ClassVar[Reaches] = {"corpus": Reach(("reads",), harmless=OF_THE_PACKAGE)}
 
     def __post_init__(self) -> None:
         if self.order not in get_args(EventOrder):

@@ -19,7 +19,7 @@ from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.simulator.answers.corpora_by_name import corpus_of
+from skg_bench.simulator.answers.corpora_by_name import OF_THE_PACKAGE, corpus_of
 from skg_bench.simulator.answers.corpus import Corpus, CorpusNames
 from skg_bench.simulator.facts.outcome import CORRECTION
 from skg_bench.simulator.facts.table import IMPLIED, TELLS, WAYS, Fact, fact_table
@@ -47,7 +47,7 @@ class KeepsFacts:
     corrections: bool
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = ("used", "rated later", "told", "told again")
-    reaches: ClassVar[Reaches] = {"facts": Reach(("reads",)), "corpus": Reach(("reads",))}
+    reaches: ClassVar[Reaches] = {"facts": Reach(("reads",)), "corpus": Reach(("reads",), harmless=OF_THE_PACKAGE)}
 
     def __post_init__(self) -> None:
         for name in ("misses", "misses_implied"):
