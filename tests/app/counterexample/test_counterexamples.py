@@ -20,6 +20,7 @@ from tests.runs import changed, logs_alone, save
 from tests.work import calls_in
 
 TURN = 30  # of a fork
+FEW = "simulator.corpus=builtin_120"
 ARMS = (
     f"arms={{skg: [], low: [policy.threshold=0.2], never: [policy=never], turned: ['fork=skg@{TURN}', policy=always]}}"
 )
@@ -30,8 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Three weeks of five users under a threshold of 0.5, and of 0.2; of few intents, so that each has hits."""
     out = tmp_path_factory.mktemp("counterexamples") / "run"
     with logs_alone():
-        few = "simulator.corpus=builtin_120"
-        return skg_bench.run(["users=5", "weeks=3", few, ARMS, "reference=skg", f"out={out}"])
+        return skg_bench.run(["users=5", "weeks=3", FEW, ARMS, "reference=skg", f"out={out}"])
 
 
 def right(case: Case, role: str) -> bool:
@@ -126,7 +126,7 @@ def test_a_parameter_that_came_later_than_the_file_has_its_default(run: Run, tmp
 
 
 def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Path, bare: None) -> None:
-    same = ["users=5", "weeks=3", "arms={skg: [policy.threshold=0.2]}", "reference=skg", f"out={tmp_path / 'b'}"]
+    same = ["users=5", "weeks=3", FEW, "arms={skg: [policy.threshold=0.2]}", "reference=skg", f"out={tmp_path / 'b'}"]
     second = skg_bench.run(same)
     case = shrink.smallest_case(second, "skg", "skg", against=run)
     assert [spec.compositions["skg"]["policy"]["threshold"] for spec in case.specs.values()] == [0.2, 0.5]
