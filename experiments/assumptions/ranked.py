@@ -4,17 +4,19 @@ import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import skg_bench
+from skg_bench.analysis.comparison.assay import Measured
 from skg_bench.analysis.counts.measure import contrast
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.summary.saturation import corpus
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Folder
 from skg_bench.app.progress import console
@@ -25,6 +27,7 @@ from skg_bench.study.turning import StudySize, TurningPoint, study_size, turn
 
 COMMAND = "skg-bench experiment assumptions/ranked --write reports"
 REFERENCE = "never"
+LEAST = 0.001  # part of a range below which a verdict is on the edge, and no study tells
 ARMS: Mapping[str, str] = {
     REFERENCE: "policy=never, curator=none",
     "skg": "",
@@ -72,9 +75,12 @@ class Assumption:
         """Width of the range."""
         return size(self.high) - size(self.low)
 
-    def study(self, usual: float, precision: float) -> StudySize:
-        """The study that tells the number to so much either way."""
-        within = sqrt(usual * (1 - usual)) if isinstance(self.within, str) else self.within
+    def study(self, usual: float, turned: float) -> StudySize:
+        """The study that tells the usual value from that at which a verdict turns; of a share, the more varied one."""
+        within = self.within
+        if isinstance(within, str):
+            within = sqrt(max(share * (1 - share) for share in (usual, turned)))
+        precision = abs(turned - usual)
         return study_size(within, self.between, precision=precision, per_day=self.per_day, labelled=self.labels)
 
 
@@ -110,8 +116,9 @@ def gains(run: Run) -> dict[str, UtilityGain]:
     for arm in run.arms:
         if arm != REFERENCE:
             e = contrast([utility], tallies(run, arm, requests)[0], base, requests)["utility"]
-            if not e.withheld:
-                results[arm] = UtilityGain(e.mean, *e.interval(new=True))
+            m = Measured.of(e)  # as far as the widest interval reaches
+            if isfinite(m.low) and isfinite(m.high):
+                results[arm] = UtilityGain(m.value, m.low, m.high)
     return results
 
 
@@ -146,8 +153,10 @@ def ranked(swept: Sequence[Swept]) -> Table:
         ends = f"{size(assumed.low):g} to {size(assumed.high):g}"
         if smallest is None:
             cells, order = ("-", "-", "-", "-", "-"), 1.0
+        elif (order := each.of_range(smallest.change)) < LEAST:
+            cells = (f"{smallest.change:+.3g}", f"{order:.2f}", "-", "-", "-")
         else:
-            study, order = assumed.study(each.usual, abs(smallest.change)), each.of_range(smallest.change)
+            study = assumed.study(each.usual, smallest.value)
             cells = (f"{smallest.change:+.3g}", f"{order:.2f}", f"{study.users:,}", f"{study.days:,}",
                      f"{study.labels:,}")  # fmt: skip
         rows.append((-len(turns), order, (assumed.name, f"{each.usual:g}", ends, f"{len(turns)}", *cells)))
@@ -169,15 +178,16 @@ def verdicts(swept: Sequence[Swept]) -> Table:
     return Table("Verdicts, and what turns them", VERDICTS, rows)
 
 
-def _scope(users: int, weeks: int, given: Sequence[str]) -> str:
-    sizes = ", ".join([f"{users} users", f"{weeks} weeks", *given])
+def _scope(run: Run, given: Sequence[str]) -> str:
+    sizes = ", ".join([f"{run.manifest['users']} users", f"weeks: {run.manifest['weeks']}", *given])
     return (
-        f"{sizes}; the built-in corpus. One assumption is changed at a time, to both ends of its range. Differences in "
-        "utility a request with 95 % intervals for new users and new requests. *Smallest change*: where the end of an "
+        f"{sizes}; {corpus(run.config)}. One assumption is changed at a time, to both ends of its range. Differences "
+        "in utility a request with 95 % intervals for new users and new requests, each by itself: not corrected for the "
+        "number of arms, and without arms whose interval is withheld. *Smallest change*: where the end of an "
         "interval passes 0 on a straight line between the values that were tried. *Users*, *days*, *labels*: a study "
         "whose 95 % interval of the number is as wide as that change either way, planned with the spreads of "
-        "[ranges.toml](../experiments/assumptions/ranges.toml), which are assumed as well. A dash: neither end of the "
-        "range turns any of these verdicts, so no study of it could."
+        "[ranges.toml](../experiments/assumptions/ranges.toml), which are assumed as well. A dash: no value "
+        "that was tried turns any of these verdicts, or the smallest turn is too near to be told by a study."
     )
 
 
@@ -198,7 +208,7 @@ def analyse(
     arms = ", ".join(f"{arm}: [{words}]" for arm, words in ARMS.items())
     plain = [f"arms={{{arms}}}", f"reference={REFERENCE}", f"users={users}", f"weeks={weeks}", "workers=1"]
     plain += overrides or ()
-    console().print(f"{1 + 2 * len(chosen)} runs")
+    console().print(f"at most {1 + 2 * len(chosen)} runs")
     with tempfile.TemporaryDirectory() as folder:
         place = out or Path(folder)
         base = skg_bench.run([*plain, f"out={place / 'as_it_is'}"], progress=False)
@@ -206,6 +216,9 @@ def analyse(
         for each in chosen:
             group, _, name = each.key.partition(".")
             usual = size(base.config[group][name])
+            if not size(each.low) <= usual <= size(each.high):
+                ends = f"{size(each.low):g} to {size(each.high):g}"
+                raise UsageError(f"{each.key}={usual:g} lies outside of its range, {ends} (ranges.toml)")
             by_value = {usual: as_it_is}
             for value in (each.low, each.high):
                 if size(value) != usual:
@@ -218,7 +231,7 @@ def analyse(
     studies = Table("What a study would look at", STUDIES,
                     [(each.name, each.what, f"{each.per_day:g}") for each in chosen])  # fmt: skip
     tables = [ranked(swept), verdicts(swept), studies]
-    text = page("Which assumptions turn which verdicts", COMMAND, _scope(users, weeks, overrides or ()), *tables)
+    text = page("Which assumptions turn which verdicts", COMMAND, _scope(base, overrides or ()), *tables)
     return Report(tables[:2], text)
 
 

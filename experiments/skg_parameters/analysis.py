@@ -28,6 +28,7 @@ COLUMNS = (
 )  # fmt: skip
 POINTS = (("As the paper has it", False), ("At the sensitive point", True))
 SWEPT = ("threshold", "candidates that reach it", "hits", "right hits", "utility")
+BUILT_IN = "the built-in corpus"  # as `corpus` names it
 VERBATIM = 0.9999  # cosine of a text with itself, on the grid of vectors
 READ = (
     "*At hits*: the operating point, the hit rate of the reference. *Reference - never*: a verdict needs a reference "
@@ -71,18 +72,22 @@ Point = tuple[SeedRuns, Sequence[Line]]
 
 
 def findings(points: Sequence[Point]) -> list[Finding]:
-    """One for each question, for `skg-bench claims`: those of the corpus whose runs were given first, held against the
-    others.
-    """
+    """One for each question, for `skg-bench claims`: on the built-in corpus where it was run, held against others."""
     return over_corpora({name: corpus_findings(some) for name, some in by_corpus(points).items()})
 
 
 def by_corpus(points: Sequence[Point]) -> dict[str, list[Point]]:
-    """Points by the name of their corpus."""
+    """Points by the name of their corpus, the built-in one first."""
     gathered: dict[str, list[Point]] = {}
     for point in points:
-        gathered.setdefault(corpus(point[0].config), []).append(point)
-    return gathered
+        gathered.setdefault(corpus_name(point[0]), []).append(point)
+    return dict(sorted(gathered.items(), key=lambda item: item[0] != BUILT_IN))
+
+
+def corpus_name(run: SeedRuns) -> str:
+    """The corpus of a run; the built-in one has a single name."""
+    name = corpus(run.config)
+    return BUILT_IN if name in ("", "builtin") else name
 
 
 def corpus_findings(points: Sequence[Point]) -> list[Finding]:
@@ -186,7 +191,7 @@ def _scope(run: SeedRuns) -> str:
     m, seeds = run.manifest, ", ".join(str(each.manifest["seed"]) for each in run.runs)
     return (
         f"{m['config']['experiment']}: {m['users']} users, {m['weeks']} weeks, each of the seeds {seeds}, on "
-        f"{corpus(run.config)}; 95 % for new users and requests."
+        f"{corpus_name(run)}; 95 % for new users and requests."
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
+from math import ceil, sqrt
 from typing import Protocol
 
 from scipy import special
@@ -70,4 +70,6 @@ def study_size(within: float, between: float, *, precision: float, per_day: floa
     days = max(1, ceil((within / between) ** 2 / per_day))
     variance = between**2 + within**2 / (days * per_day)
     users = max(2, ceil((float(special.ndtri((1 + LEVEL) / 2)) / precision) ** 2 * variance))
+    while special.stdtrit(users - 1, (1 + LEVEL) / 2) * sqrt(variance / users) > precision:  # few users: Student's
+        users += 1
     return StudySize(users, days, ceil(users * days * per_day) if labelled else 0)

@@ -55,6 +55,17 @@ def test_an_assumption_that_turns_more_verdicts_comes_first_and_its_study_tells_
     assert of_oracle[-1] == "many open from 0.75 (0.25)"
 
 
+def test_a_verdict_on_the_edge_has_no_study_and_a_share_of_1_is_studied_as_varied_as_where_it_turns() -> None:
+    edge, both = UtilityGain(0.0, 0.0, 0.0), {"skg": WORSE}
+    [row] = ranked([sweep("edge", {0.0: {"skg": edge}, 0.5: {"skg": edge}, 1.0: both})]).rows
+    assert row[4:] == ("+0", "0.00", "-", "-", "-")
+    sure = sweep("sure", {0.0: {"skg": BETTER}, 1.0: both}, usual=1.0)
+    [row] = ranked([sure]).rows
+    turned = 0.75  # from -0.1 to 0.3 on the way down
+    study = study_size(sqrt(turned * (1 - turned)), 0.1, precision=0.25, per_day=2.0, labelled=True)
+    assert row[6:] == (f"{study.users:,}", f"{study.days:,}", f"{study.labels:,}")
+
+
 def test_a_small_sweep_makes_runs_of_both_ends(tmp_path: Path) -> None:
     report = analyse(["embedder=hashing"], users=4, weeks=1, assumption=["habit", "rating_if_near"], out=tmp_path)
     table = report.parts[0]
@@ -65,5 +76,7 @@ def test_a_small_sweep_makes_runs_of_both_ends(tmp_path: Path) -> None:
     assert {each.name for each in tmp_path.iterdir()} == {
         "as_it_is", "habit_0.3", "habit_0.85", "rating_if_near_0.05", "rating_if_near_0.4",
     }  # fmt: skip
+    with pytest.raises(UsageError, match=r"simulator.habit=0.9 lies outside of its range, 0.3 to 0.85"):
+        analyse(["embedder=hashing", "simulator.habit=0.9"], users=2, weeks=1, assumption=["habit"], out=tmp_path / "b")
     with pytest.raises(UsageError, match="--assumption hobbit: valid are max_per_day, "):
         analyse([], users=4, weeks=1, assumption=["hobbit"], out=tmp_path)

@@ -31,3 +31,5 @@ def test_a_study_of_the_printed_size_tells_the_number_as_closely_as_was_asked() 
     assert 1.96 * per_user.mean(axis=1).std() == pytest.approx(0.05, rel=0.06)
     assert study.labels == study.users * study.days * 2
     assert study_size(within=0.5, between=0.2, precision=0.05, per_day=2.0, labelled=False).labels == 0
+    few = study_size(within=0.4, between=0.05, precision=0.19, per_day=1.0, labelled=True)
+    assert few.users == 3  # by the normal quantile 2, whose own interval is three times as wide

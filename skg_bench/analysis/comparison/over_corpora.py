@@ -13,7 +13,7 @@ def over_corpora(by_corpus: Mapping[str, Sequence[Finding]]) -> list[Finding]:
     """Findings of the first corpus, each with what the others say of the same claim.
 
     `by_corpus`: findings by the corpus' name. A verdict reads "depends on the corpus" where another corpus has another
-    verdict, or where a difference is shown and has the other sign on a corpus that could have shown it.
+    verdict, or where the intervals of the two lie on either side of 0. What is open on the first corpus stays open.
     """
     (first, results), *others = by_corpus.items()
     elsewhere = {name: {(each.id, each.claimed): each for each in findings} for name, findings in others}
@@ -42,4 +42,4 @@ def _differs(result: Finding, other: Finding) -> bool:
     mine, theirs = result.measured, other.measured
     if isinstance(mine, str) or isinstance(theirs, str) or (other.assay is not None and other.assay.gap):
         return False
-    return (mine.low > 0 or mine.high < 0) and (mine.value > 0) != (theirs.value > 0)
+    return mine.low > 0 > theirs.high or theirs.low > 0 > mine.high

@@ -74,9 +74,9 @@ def corpus_parts(names: Sequence[object]) -> list[CorpusPart]:
 
 def _part(text: str) -> CorpusPart:
     """A name, `-INTENT` after it for each intent to leave out. A folder's own name may have hyphens."""
-    if text in BY_NAME or Path(text).is_dir() or "-" not in text:
+    if text in BY_NAME or _is_folder(text) or "-" not in text:
         return CorpusPart(text, _named(text))
-    stem = next((name for name in _stems(text) if name in BY_NAME or Path(name).is_dir()), "")
+    stem = next((name for name in _stems(text) if name in BY_NAME or _is_folder(name)), "")
     if not stem:
         return CorpusPart(text, _named(text))
     without, corpus = tuple(text.removeprefix(f"{stem}-").split("-")), _named(stem)
@@ -88,6 +88,14 @@ def _part(text: str) -> CorpusPart:
     if len(set(without)) == len(corpus.intents):
         raise UsageError(f"simulator.corpus: {text} leaves out all intents of {stem}; leave out the corpus")
     return CorpusPart(stem, corpus, without)
+
+
+def _is_folder(text: str) -> bool:
+    """Is there such a folder? None has a name that is too long for one."""
+    try:
+        return Path(text).is_dir()
+    except OSError:
+        return False
 
 
 def _stems(text: str) -> Sequence[str]:
@@ -102,7 +110,7 @@ def _named(name: str) -> Corpus:
     try:
         return load_corpus(name)
     except UsageError as error:
-        if Path(name).is_dir():
+        if _is_folder(name):
             raise
         raise UsageError(f"simulator.corpus={name}: {error}; names are {', '.join(BY_NAME)}") from error
 
@@ -163,7 +171,12 @@ def _refuse_shared_names(parts: Sequence[CorpusPart]) -> None:
     owner: dict[str, str] = {}
     for part in parts:
         kept = [name for name in part.corpus.intents if name not in part.without]
-        if shared := sorted(name for name in kept if name in owner):
+        shared = sorted(name for name in kept if name in owner)
+        if shared and len(shared) == len(kept):
+            raise UsageError(
+                f"simulator.corpus: {owner[shared[0]]} has all intents of {part.name}; leave {part.name} out"
+            )
+        if shared:
             without = "-".join([part.name, *sorted(part.without), *shared])
             raise UsageError(
                 f"simulator.corpus: {owner[shared[0]]} and {part.name} both have the intent {shared[0]!r} (row "

@@ -268,10 +268,12 @@ def pruning(finding: Finding, m: Measured) -> str:
 def says(finding: Finding) -> str:
     """The verdict that a finding's own figures carry, whatever its file says."""
     here, m = said_here(finding), finding.measured
-    rows = re.findall(r" On .+? (-?\d[\d.e-]*) [A-Za-z% ]+ \([^()]*\), ([a-z ]+)\.", finding.words)
-    other_verdict = any(verdict not in (here, "not testable here") for _, verdict in rows)
-    signs = {float(value) > 0 for value, _ in rows}
-    other_sign = isinstance(m, Measured) and (m.low > 0 or m.high < 0) and len(signs | {m.value > 0}) > 1
+    ends = r"\((-?\d[\d.e-]*) to (-?\d[\d.e-]*)\)"
+    rows = re.findall(rf" On .+? -?\d[\d.e-]* [A-Za-z% ]+ {ends}, ([a-z ]+)\.", finding.words)
+    other_verdict = any(verdict not in (here, "not testable here") for _, _, verdict in rows)
+    other_sign = isinstance(m, Measured) and any(
+        m.low > 0 > float(high) or float(low) > 0 > m.high for low, high, _ in rows
+    )
     if here != "not testable here" and (other_verdict or (other_sign and finding.verdict == "depends on the corpus")):
         return "depends on the corpus"
     return here

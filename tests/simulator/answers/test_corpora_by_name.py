@@ -143,6 +143,13 @@ def test_one_name_for_two_intents_is_refused_with_row_and_a_name_that_is_valid(t
     assert corpus_of([names[0], valid]).intents == ("brew_tea", "weather", "rain", "coffee")
 
 
+def test_a_corpus_whose_intents_another_has_all_is_refused_and_a_name_too_long_for_a_folder_too() -> None:
+    with pytest.raises(UsageError, match="builtin has all intents of builtin_120; leave builtin_120 out"):
+        corpus_of(["builtin", "builtin_120"])
+    with pytest.raises(UsageError, match="leaves out 'x', and builtin_120 has no such intent"):
+        corpus_of(["builtin_120-" + "-".join("x" * 400)])
+
+
 def test_a_request_without_a_wording_of_its_own_is_refused(tmp_path: Path) -> None:
     names = [write(tmp_path / "one", TEA), write(tmp_path / "two", COFFEE | {"wordings": ["tea time"]})]
     with pytest.raises(UsageError, match="two: earlier corpora have all wordings of 'coffee'; leave out its intent"):
