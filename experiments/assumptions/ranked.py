@@ -182,8 +182,8 @@ def _scope(run: Run, given: Sequence[str]) -> str:
     sizes = ", ".join([f"{run.manifest['users']} users", f"weeks: {run.manifest['weeks']}", *given])
     return (
         f"{sizes}; {corpus(run.config)}. One assumption is changed at a time, to both ends of its range. Differences "
-        "in utility a request with 95 % intervals for new users and new requests, each by itself: not corrected for the "
-        "number of arms, and without arms whose interval is withheld. *Smallest change*: where the end of an "
+        "in utility a request with 95 % intervals for new users and new requests, each by itself: not corrected for "
+        "their number, and without arms whose interval is withheld. *Smallest change*: where the end of an "
         "interval passes 0 on a straight line between the values that were tried. *Users*, *days*, *labels*: a study "
         "whose 95 % interval of the number is as wide as that change either way, planned with the spreads of "
         "[ranges.toml](../experiments/assumptions/ranges.toml), which are assumed as well. A dash: no value "

@@ -282,10 +282,9 @@ def run(once: Callable[..., Path]) -> Run:
         "arms={soft: [policy=softmax], wise: [policy=thompson], rule: [], never: [policy=never], tool: [policy=softmax,"
         "serving=procedure], both: [policy=interleave]}"
     )
+    size = ("profile=smoke", "users=12", "weeks=4", "simulator.corpus=builtin_120")
     with logs_alone():
-        folder = once(
-            "estimated", lambda out: skg_bench.run(["profile=smoke", "users=12", "weeks=4", arms, f"out={out}"])
-        )
+        folder = once("estimated", lambda out: skg_bench.run([*size, arms, f"out={out}"]))
     return Run(folder)
 
 
