@@ -44,7 +44,7 @@ def test_a_small_run_embeds_what_its_users_say_and_no_bit_is_otherwise(
     assert 100 < len(said) < 1000
     monkeypatch.setattr(launch, "needed_only", lambda plan, turns: plan)
     whole = skg_bench.run([*words, "out=whole"])
-    assert len(embedded) - len(said) == 15_420
+    assert len(embedded) - len(said) == 21_480
     for log in ("turns", "updates", "feedback", "learning"):
         shards = [file.relative_to(run.path) for file in sorted((run.path / log).iterdir())]
         assert shards

@@ -209,7 +209,9 @@ def test_no_committed_difference_of_arms_speaks_outside_of_never_and_the_oracle(
 
 
 def test_few_committed_findings_could_not_be_tested() -> None:
-    """At most 20, and only two claims have no other finding: the learner compared with is itself ahead of nothing."""
+    """At most 22, and only two claims have no other finding: the learner compared with is itself ahead of nothing. Two
+    shares of the prior, of section 5 on the built-in corpus, have intervals that hold a limit of verdicts.
+    """
     verdicts = {
         id_: {finding.verdict for _, finding in rows}
         for id_, rows in findings_by_id(ROOT / "reports" / "claims").items()
@@ -220,7 +222,7 @@ def test_few_committed_findings_could_not_be_tested() -> None:
         for _, finding in rows
         if finding.verdict == "not testable here"
     ]
-    assert len(untested) <= 20
+    assert len(untested) <= 22
     assert {id_ for id_, each in verdicts.items() if each == {"not testable here"}} <= {"K16", "K27"}
 
 

@@ -162,7 +162,7 @@ def test_leaks_come_first_and_what_nobody_can_judge_has_bounds(tmp_path: Path) -
         never=NEVER, wordless=playing("Wordless"), dict=playing("ExactCache"),
         leaky=playing("ForAll", "assistant.controls=false"),
     )  # fmt: skip
-    made = run(tmp_path / "run", table, "reference=never", "cohort=3")
+    made = run(tmp_path / "run", table, "reference=never", "cohort=3", "simulator.corpus=builtin_120")
     first, second, third, *rest = [sentence.text for sentence in outside_sentences(made, "never")]
     turns = made.turns("leaky", ["serving"])["serving"].to_pylist()
     assert first.startswith(f"leaky LEAKS: {turns.count('leaked'):,} of {len(turns):,} answers")

@@ -21,7 +21,7 @@ from tests.assistant.python.test_objects import FILE, NEVER, arms, playing, rows
 SKG = ["policy.threshold=0.3"]
 SIZE = "assistant.parameters={size: 30}"
 ALL, PAIRS = "assistant.shares=all", "assistant.shares=2"
-WEEKS = "weeks=2"
+WEEKS = ("weeks=2", "simulator.corpus=builtin_120")  # of few intents: a small memory has hits
 TABLE = {
     "never": NEVER,
     "dict": unchecked("ExactCache"),
@@ -41,7 +41,7 @@ PLAYED = {  # without the controls that the base has passed
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return run(tmp_path_factory.mktemp("runs") / "base", arms(**TABLE), "reference=never", "cohort=512", WEEKS)
+    return run(tmp_path_factory.mktemp("runs") / "base", arms(**TABLE), "reference=never", "cohort=512", *WEEKS)
 
 
 def hits(made: Run, arm: str) -> int:
@@ -74,7 +74,7 @@ def test_answers_of_others_who_share_the_memory_are_leaks(base: Run) -> None:
 @pytest.mark.usefixtures("bare")
 def test_cohorts_and_workers_change_no_row_of_a_memory_for_all(base: Run, tmp_path: Path) -> None:
     """Once, a dict of 200 answers for all users had 7.0 % hits with cohort=512, and 9.3 % with cohort=5."""
-    other = run(tmp_path / "other", arms(**PLAYED), "reference=never", WEEKS, "cohort=2", "workers=2")
+    other = run(tmp_path / "other", arms(**PLAYED), "reference=never", *WEEKS, "cohort=2", "workers=2")
     for name in PLAYED:
         assert unlike(rows(base, name), rows(other, name)) == []
 
@@ -94,7 +94,7 @@ def test_one_instance_has_no_interval_and_says_so(base: Run) -> None:
 
 def test_instances_are_the_unit_of_intervals(base: Run, tmp_path: Path) -> None:
     """Three instances of two users: the mean over instances, each all the requests of its users."""
-    made = run(tmp_path / "pairs", arms(never=NEVER, skg=SKG, pairs=PLAYED["pairs"]), "reference=never", WEEKS)
+    made = run(tmp_path / "pairs", arms(never=NEVER, skg=SKG, pairs=PLAYED["pairs"]), "reference=never", *WEEKS)
     assert unlike(rows(base, "pairs"), rows(made, "pairs")) == []
     figures, by = read_summary(made), [[0, 0] for _ in range(3)]
     for row in rows(made, "pairs"):
@@ -131,7 +131,7 @@ def test_an_instance_that_was_killed_begins_anew_and_gives_the_same_rows(base: R
     file, out = tmp_path / "slow.py", tmp_path / "out"
     file.write_text(FILE.read_text("utf-8") + SLOW, "utf-8")
     it = ["assistant=python", f"assistant.file={file}:Slow", "assistant.controls=false", SIZE, ALL]
-    words = [*WORLD, arms(never=NEVER, it=it), "reference=never", WEEKS, f"out={out}"]
+    words = [*WORLD, arms(never=NEVER, it=it), "reference=never", *WEEKS, f"out={out}"]
     with subprocess.Popen(
         [sys.executable, "-m", "skg_bench", "run", *words], cwd=ROOT, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True,
