@@ -18,6 +18,7 @@ LOOP = ("serving=stored", "router=maxsim", "curator=skg", f"arms={{skg: [], {ANC
 OWN_ARMS = f"arms={{before: [], gated: [policy.threshold=0.6], quitting: [policy=never,curator=none], {ANCHORS}}}"
 OWN = (
     "profile=gate",
+    "simulator.corpus=null",
     "users=100",
     "serving=prompted",
     "router=recipe",

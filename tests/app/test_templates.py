@@ -56,7 +56,8 @@ def said(command: str, folder: Path, shell: dict[str, str]) -> str:
 
 def test_an_ablation_prints_what_one_change_does(tmp_path: Path, shell: dict[str, str]) -> None:
     (command,) = made("ablation", tmp_path / "mine")
-    smaller(tmp_path / "mine" / "ablation.py", '"profile=smoke"', '"users=6", "weeks=2", "workers=1"')
+    few = '"users=6", "weeks=2", "workers=1", "simulator.corpus=builtin_120"'
+    smaller(tmp_path / "mine" / "ablation.py", '"profile=smoke"', few)
     out = said(command, tmp_path / "mine", shell)
     assert re.search(r"^\* (Not shown that )?mine .* base.*: [+-]\d\.\d+ utility a request", out, re.MULTILINE)
     assert re.search(r"^mine +utility +[+-]\d\.\d+", out, re.MULTILINE)
