@@ -1,4 +1,4 @@
-"""The built-in world played as a log: its answers become texts, so that the truth of every pair is known."""
+"""The world of 120 intents played as a log: its answers become texts, so that the truth of every pair is known."""
 
 import csv
 from dataclasses import replace
@@ -21,7 +21,7 @@ COLUMNS = f"simulator.columns={{{', '.join(f'{name}: {name}' for name in ('inten
 
 def write_log(folder: Path, users: int = 12, weeks: int = 6) -> Path:
     """A CSV file of what users asked the model, with intents, answers and prices."""
-    arm = ("arms={never: [policy=never, curator=none]}", "reference=never")
+    arm = ("arms={never: [policy=never, curator=none]}", "reference=never", "simulator.corpus=builtin_120")
     with logs_alone():
         world = skg_bench.run([f"users={users}", f"weeks={weeks}", *arm, f"out={folder / 'world'}"], progress=False)
     columns = ["message", "time", "event", "intent", "request_type", "answer_correct"]
