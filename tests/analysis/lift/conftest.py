@@ -10,7 +10,7 @@ import skg_bench
 from skg_bench.runfolder.run import Run
 
 NEVER = ["policy=never", "curator=none"]
-WORLD = ["users=6", "weeks=4", "seed=3", "reference=never"]
+WORLD = ["users=6", "weeks=4", "seed=3", "simulator.corpus=builtin_120", "reference=never"]
 KTH = (2, 5, 9)  # skills of each user that a run is made without
 
 

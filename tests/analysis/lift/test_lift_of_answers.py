@@ -29,7 +29,15 @@ def played(name: str, **parameters: int) -> list[str]:
 def answered(once: Callable[..., Path]) -> Run:
     table = {"never": NEVER, "plain": played("ExactCache"), "dropping": played("Dropping")}
     table |= {"pretending": played("Pretending"), "skipping": played("Skipping", skip=TURN)}
-    options = ["users=6", "weeks=3", "seed=3", "workers=1", "reference=never", arms(**table)]
+    options = [
+        "users=6",
+        "weeks=3",
+        "seed=3",
+        "simulator.corpus=builtin_120",
+        "workers=1",
+        "reference=never",
+        arms(**table),
+    ]
     return Run(once("answered", lambda folder: skg_bench.run([*options, f"out={folder}"], progress=False)))
 
 
