@@ -23,7 +23,7 @@ from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.runfolder.run import Run
-from skg_bench.study.turning import StudySize, TurningPoint, study_size, turn
+from skg_bench.study.turning import JudgedDifference, StudySize, TurningPoint, study_size, turn
 
 COMMAND = "skg-bench experiment assumptions/ranked --write reports"
 REFERENCE = "never"
@@ -84,20 +84,6 @@ class Assumption:
         return study_size(within, self.between, precision=precision, per_day=self.per_day, labelled=self.labels)
 
 
-@dataclass(frozen=True)
-class UtilityGain:
-    """Utility a request of an arm beyond `never`, with its interval for new users and new requests."""
-
-    mean: float
-    low: float
-    high: float
-
-    @property
-    def word(self) -> str:
-        """The verdict: better, worse, or open."""
-        return "better" if self.low > 0 else "worse" if self.high < 0 else "open"
-
-
 def size(value: Any) -> float:
     """Value of a number; of a list its first entry."""
     return float(value[0] if isinstance(value, Sequence) else value)
@@ -109,7 +95,7 @@ def assumptions() -> list[Assumption]:
     return [Assumption(name, **row) for name, row in tables.items()]
 
 
-def gains(run: Run) -> dict[str, UtilityGain]:
+def gains(run: Run) -> dict[str, JudgedDifference]:
     """Gain of each arm; none of an arm whose interval is withheld."""
     requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
     base, results = tallies(run, REFERENCE, requests)[0], {}
@@ -118,7 +104,7 @@ def gains(run: Run) -> dict[str, UtilityGain]:
             e = contrast([utility], tallies(run, arm, requests)[0], base, requests)["utility"]
             m = Measured.of(e)  # as far as the widest interval reaches
             if isfinite(m.low) and isfinite(m.high):
-                results[arm] = UtilityGain(m.value, m.low, m.high)
+                results[arm] = JudgedDifference(m.value, m.low, m.high)
     return results
 
 
@@ -128,7 +114,7 @@ class Swept:
 
     assumption: Assumption
     usual: float
-    gains: Mapping[float, Mapping[str, UtilityGain]]
+    gains: Mapping[float, Mapping[str, JudgedDifference]]
 
     def turns(self) -> dict[str, TurningPoint]:
         """Smallest changes that turn a verdict, by arm; the smallest first."""

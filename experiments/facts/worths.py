@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skg_bench.analysis.comparison.over_corpora import DEPENDS
 from skg_bench.analysis.comparison.seeds import SeedRuns
 from skg_bench.analysis.counts.measure import contrast
 from skg_bench.analysis.counts.metrics import Utility
@@ -14,8 +15,7 @@ from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, t_quantile
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import Run
-
-DEPENDS = "depends on the corpus"
+from skg_bench.study.turning import JudgedDifference
 
 
 @dataclass(frozen=True)
@@ -54,23 +54,15 @@ CONTROLS = (
 
 
 @dataclass(frozen=True)
-class Worth:
-    """A difference with its 95 % interval."""
+class Worth(JudgedDifference):
+    """A difference in a metric."""
 
-    mean: float
-    low: float
-    high: float
     unit: str
 
     @property
     def measured(self) -> bool:
         """Did any user have such a request under both arms?"""
         return bool(np.isfinite(self.mean))
-
-    @property
-    def word(self) -> str:
-        """The verdict: better, worse, or open."""
-        return "better" if self.low > 0 else "worse" if self.high < 0 else "open"
 
     @property
     def size(self) -> str:

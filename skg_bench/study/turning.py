@@ -4,22 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, sqrt
-from typing import Protocol
 
 from scipy import special
 
 from skg_bench.analysis.statistics.intervals import LEVEL
 
 
-class JudgedDifference(Protocol):
-    """A difference of two arms with its interval and its verdict: better, worse or open."""
+@dataclass(frozen=True)
+class JudgedDifference:
+    """A difference of two arms with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
 
     @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def word(self) -> str: ...
+    def word(self) -> str:
+        """The verdict: better, worse, or open."""
+        return "better" if self.low > 0 else "worse" if self.high < 0 else "open"
 
 
 @dataclass(frozen=True)

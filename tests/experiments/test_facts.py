@@ -7,7 +7,8 @@ import pytest
 
 from experiments.facts.analysis import analyse, unexpected
 from experiments.facts.played import cpu_minutes, overrides_of
-from experiments.facts.worths import CONTROLS, DEPENDS, MEMORIES, Worth, random_effects, verdict
+from experiments.facts.worths import CONTROLS, MEMORIES, Worth, random_effects, verdict
+from skg_bench.analysis.comparison.over_corpora import DEPENDS
 from skg_bench.core.errors import UsageError
 
 KEEPS = MEMORIES[4]

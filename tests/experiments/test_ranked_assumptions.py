@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from experiments.assumptions.ranked import Assumption, Swept, UtilityGain, analyse, assumptions, ranked, size, verdicts
+from experiments.assumptions.ranked import Assumption, Swept, analyse, assumptions, ranked, size, verdicts
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import CONF
-from skg_bench.study.turning import study_size
+from skg_bench.study.turning import JudgedDifference, study_size
 
-BETTER, WORSE, OPEN = UtilityGain(0.2, 0.1, 0.3), UtilityGain(-0.2, -0.3, -0.1), UtilityGain(0.0, -0.1, 0.1)
+BETTER, WORSE, OPEN = (
+    JudgedDifference(0.2, 0.1, 0.3),
+    JudgedDifference(-0.2, -0.3, -0.1),
+    JudgedDifference(0.0, -0.1, 0.1),
+)
 
 
 def assumed(file: str) -> set[str]:
@@ -35,7 +39,7 @@ def test_all_that_is_said_to_be_assumed_and_nothing_else_has_a_range_that_can_be
             compose([f"{each.key}={value}".replace(" ", "")])
 
 
-def sweep(name: str, gains: dict[float, dict[str, UtilityGain]], usual: float = 0.5) -> Swept:
+def sweep(name: str, gains: dict[float, dict[str, JudgedDifference]], usual: float = 0.5) -> Swept:
     return Swept(Assumption(name, 0.0, 1.0, 0.1, "share", 2.0, True, "messages"), usual, gains)
 
 
@@ -56,7 +60,7 @@ def test_an_assumption_that_turns_more_verdicts_comes_first_and_its_study_tells_
 
 
 def test_a_verdict_on_the_edge_has_no_study_and_a_share_of_1_is_studied_as_varied_as_where_it_turns() -> None:
-    edge, both = UtilityGain(0.0, 0.0, 0.0), {"skg": WORSE}
+    edge, both = JudgedDifference(0.0, 0.0, 0.0), {"skg": WORSE}
     [row] = ranked([sweep("edge", {0.0: {"skg": edge}, 0.5: {"skg": edge}, 1.0: both})]).rows
     assert row[4:] == ("+0", "0.00", "-", "-", "-")
     sure = sweep("sure", {0.0: {"skg": BETTER}, 1.0: both}, usual=1.0)

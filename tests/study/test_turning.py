@@ -5,8 +5,13 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skg_bench.study.turning import study_size, turn
-from tests.study.judged import BETTER, OPEN, WORSE
+from skg_bench.study.turning import JudgedDifference, study_size, turn
+
+BETTER, WORSE, OPEN = (
+    JudgedDifference(0.2, 0.1, 0.3),
+    JudgedDifference(-0.2, -0.3, -0.1),
+    JudgedDifference(0, -0.1, 0.1),
+)
 
 
 def test_the_smallest_change_that_turns_a_verdict_lies_where_the_interval_passes_0() -> None:

@@ -26,12 +26,7 @@ BY_NAME: Mapping[str, Callable[[], Corpus]] = {
     "builtin_120": lambda: load_corpus(BUILT_IN[0]),
     "clinc150": lambda: clinc150_corpus(None, None, "test", 4),  # as conf/simulator/clinc150.yaml
 }
-OF_THE_PACKAGE = (
-    None,
-    False,
-    "builtin",
-    "builtin_120",
-)  # of `corpus`: they read the package's own data
+OF_THE_PACKAGE = (None, False, "builtin", "builtin_120")  # values of `corpus` that read data of the package alone
 _TWICE = "a message that an earlier corpus has"
 _FIRST = 5  # of them, which are shown
 
