@@ -1,0 +1,93 @@
+"""Verdicts on several corpora: the figures are those of `compare`, and a verdict that turns is told as such."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from experiments.other_corpora.analysis import KINDS, ArmByCorpus, analyse, by_corpus, gathered
+from skg_bench.analysis.counts.measure import Verdict
+from skg_bench.runfolder.run import Run
+
+ARMS = "arms={never: [policy=never, curator=none], cache: [curator=everything, reranker=identity], \
+same: [policy=never, curator=none]}"
+WORLD = ("experiment=controls", "reference=never", "weeks=2", "workers=1", "simulator.messages_per_day=12")
+CORPORA = {"ours": [], "builtin_120": ["simulator.corpus=builtin_120"]}
+
+
+@pytest.fixture(scope="module")
+def runs(once: Callable[..., Path]) -> list[Run]:
+    """Two seeds on two corpora."""
+
+    def play(folder: Path) -> None:
+        for name, overrides in CORPORA.items():
+            for seed in "01":
+                skg_bench.run([*WORLD, ARMS, "users=6", *overrides, f"seed={seed}", f"out={folder / name / seed}"])
+
+    folder = once("other_corpora", play)
+    return [Run(folder / name / seed) for name in CORPORA for seed in "01"]
+
+
+def utility(run: Run, arm: str) -> float:
+    """Mean over users, as the run's summary has it."""
+    (figure,) = (each for each in run.to_pandas().itertuples() if (each.arm, each.metric) == (arm, "utility"))
+    return float(figure.mean)
+
+
+@pytest.mark.req("K01")
+def test_a_difference_is_that_of_the_summaries_of_its_seeds_on_one_corpus(runs: list[Run]) -> None:
+    ((name, known),) = gathered(runs).items()
+    result = by_corpus(name, known)
+    assert name == "controls"
+    assert [each.arm for each in result.arms] == ["cache", "same"]
+    assert list(result.table.headings[1:-1]) == ["the built-in corpus", "builtin_120"]
+    sizes = []
+    for whose, some in (("the built-in corpus", runs[:2]), ("builtin_120", runs[2:])):
+        gains = [utility(run, "cache") - utility(run, "never") for run in some]
+        assert result.arms[0].by_corpus[whose].estimate.mean == pytest.approx(sum(gains) / len(gains))
+        assert result.arms[1].by_corpus[whose].verdict == "identical"
+        sizes += gains
+    assert len({*sizes}) == len(runs)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kind", "words"),
+    [
+        (("better", "better"), KINDS[0], "better"),
+        (("worse", "inconclusive"), KINDS[1], "worse, not shown on second"),
+        (("not testable here", "better"), KINDS[1], "better, not shown on first"),
+        (("better", "worse"), KINDS[2], "depends on the corpus"),
+        (("inconclusive", "identical"), KINDS[3], "open"),
+    ],
+)
+def test_a_verdict_over_corpora(runs: list[Run], verdicts: tuple[Verdict, Verdict], kind: str, words: str) -> None:
+    some = by_corpus("controls", gathered(runs)["controls"]).arms[0].by_corpus["builtin_120"]
+    by_name = {name: replace(some, verdict=word) for name, word in zip(("first", "second"), verdicts, strict=True)}
+    arm = ArmByCorpus("cache", by_name)
+    assert (arm.kind, arm.verdict) == (kind, words)
+
+
+def test_the_report_counts_every_arm_once_and_says_what_was_run(runs: list[Run]) -> None:
+    report = analyse(runs)
+    assert "controls: 6 users and 2 weeks, 2 seeds on the built-in corpus, 2 seeds on builtin_120" in report.page
+    line = next(line for line in report.page.splitlines() if line.startswith("| controls |"))
+    total, *kinds = (int(cell) for cell in line.strip("| ").split(" | ")[1:])
+    assert total == sum(kinds) == 2
+
+
+def test_runs_that_tell_nothing_about_corpora_are_refused(runs: list[Run], tmp_path: Path) -> None:
+    with pytest.raises(skg_bench.UsageError, match="all runs of controls are on the built-in corpus; make others too"):
+        gathered(runs[:2])
+    other = skg_bench.run([*WORLD, ARMS, "users=5", "simulator.corpus=builtin_120", f"out={tmp_path / 'five'}"])
+    with pytest.raises(skg_bench.UsageError, match="other users, weeks or arms on the built-in corpus and builtin_120"):
+        gathered([runs[0], other])
+    strict = skg_bench.run([*WORLD, ARMS, "users=6", "policy.threshold=0.6", f"out={tmp_path / 'strict'}"])
+    with pytest.raises(skg_bench.UsageError, match="are both of controls on the built-in corpus and differ in more"):
+        gathered([*runs, strict])
+    bare = skg_bench.run(
+        ["experiment=controls", "arms={skg: []}", "users=2", "weeks=1", "workers=1", f"out={tmp_path / 'bare'}"]
+    )
+    with pytest.raises(skg_bench.UsageError, match="has no arm 'never'"):
+        gathered([bare])
