@@ -5,14 +5,15 @@ FITS := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# Modules are compiled when they are first imported: to compile all of 200 packages takes longer than to install them.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 PINS := pyproject.toml constraints.txt
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 2 ? 2 : n > 4 ? 4 : n )))
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-times lint types layers readme gate docs bench gpu peers peers-ace peers-skills peers-assistants soak wheel package hashes audit clean
+.PHONY: help demo test pytest test-fast test-times lint types layers readme gate docs bench gpu peers peers-ace peers-skills peers-assistants soak wheel package hashes audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +21,11 @@ help: ## this list
 demo: $(VENV)/.base ## 100 simulated users, 26 weeks, all arms; ends with a table and a page
 	$(BIN)/skg-bench run experiment=assistant_growth profile=demo
 
-test: lint types layers ## all that CI runs: ruff, format, mypy, import-linter, pytest
+# mypy needs a core for a minute, and while tests are collected, others wait.
+test: $(VENV)/.dev ## all that CI runs: ruff, format, mypy, import-linter, pytest
+	@$(MAKE) --no-print-directory --jobs 2 lint layers types pytest
+
+pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak and not gpu"
 
 # Of each room what simulates nothing and starts no command; a test holds the list against the rooms.
