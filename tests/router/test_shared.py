@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 from unittest.mock import patch
 
 import numpy as np
@@ -14,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F32, I16, I32, Bool
+from skg_bench.core.grid import F32, F64, I16, I32
 from skg_bench.engine.vectors import Pinned, Rows
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.shared.index import Index, IndexKind, build_index, load_index
@@ -80,7 +79,7 @@ def test_a_saved_index_comes_back_and_finds_the_same(index: Index, vectors: I16,
         assert np.array_equal(array, other)
 
 
-@pytest.mark.parametrize("file", ["index.faiss", "skill.npy", "index.json"])
+@pytest.mark.parametrize("file", ["vectors.npy", "skill.npy", "index.json"])
 def test_files_that_changed_are_refused(file: str, vectors: I16, skill: I32, tmp_path: Path) -> None:
     build_index(vectors[:100], skill[:100], "flat").save(tmp_path)
     content = bytearray((tmp_path / file).read_bytes())
@@ -189,25 +188,58 @@ def test_an_exact_search_is_maxsim_to_the_bit_with_ties_duplicates_and_zero_rows
     assert np.array_equal(made.similarity, expected.similarity)
 
 
-def test_an_exact_search_asks_for_few_examples_and_reads_two_bytes_a_coordinate(vectors: I16, skill: I32) -> None:
-    class Counting(SharedMaxSim):
-        asked: ClassVar[list[int]] = []
+def test_an_exact_search_asks_for_few_examples_and_reads_a_byte_a_coordinate(
+    vectors: I16, skill: I32, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    candidates = Index.candidates
 
-        def _nearest(self, text: I32, k: int, active: Bool) -> tuple[F32, F32]:
-            self.asked.append(k * len(text))
-            return super()._nearest(text, k, active)
+    def counted(index: Index, messages: I16, k: int) -> tuple[I32, F32, F64]:
+        asked.append(k * len(messages))
+        return candidates(index, messages, k)
 
+    monkeypatch.setattr(Index, "candidates", counted)
     books = shared_book(vectors, np.arange(E, dtype=np.int32), skill, 40)
     text = np.arange(E, E + 40, dtype=np.int32)
     query = samples.query(text, Rows(vectors), books)
     index = build_index(vectors[:E], skill, "flat")
-    made = Counting(index, vectors, 5).route(query, books)
+    made = SharedMaxSim(index, vectors, 5).route(query, books)
     assert np.array_equal(made.skill, MaxSim(5).route(query, books).skill)
-    assert sum(Counting.asked) < 40 * E / 10
-    assert index.found.code_size == 2 * D
-    large = vectors[:9].copy()
-    large[0, 0] = 2049  # not a number of float16
-    assert build_index(large, skill[:9], "flat").found.code_size == 4 * D
+    assert 40 * E / 100 < sum(asked) < 40 * E / 10
+    assert index.found.code_size == D
+
+
+def beyond(index: Index, messages: I16, k: int) -> F64:
+    """By how much the nearest of the examples that are no candidates is nearer than the bound says, `[B]`."""
+    assert index.rounded is not None
+    example, _, bound = index.candidates(messages, k)
+    products = messages.astype(np.float64) @ index.rounded.whole.T.astype(np.float64)
+    np.put_along_axis(products, example.astype(np.int64), -np.inf, axis=1)
+    further: F64 = products.max(axis=1) - bound
+    return further
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_example_is_nearer_than_the_bound_of_the_others(data: st.DataObject) -> None:
+    """Whole vectors of any length, so that rounding is coarse, and rows of zeros among them."""
+    e, b, d = data.draw(st.integers(2, 30)), data.draw(st.integers(1, 3)), data.draw(st.sampled_from([1, 3, 16, 64]))
+    largest = data.draw(st.sampled_from([1, 126, 127, 128, 381, 4000, 32767]))
+    coordinates = st.one_of(st.just(0), st.integers(-largest, largest))
+    vectors = data.draw(arrays(np.int16, (e + b, d), elements=coordinates))
+    index = build_index(vectors[:e], np.zeros(e, np.int32), "flat")
+    assert (beyond(index, vectors[e:], data.draw(st.integers(1, e - 1))) <= 0).all()
+
+
+def test_a_bound_that_leaves_out_what_rounding_lost_is_noticed() -> None:
+    """Two examples of one code, of which the other one is nearer."""
+    whole = np.array([[12700, 0], [51, 120], [149, 120]], np.int16)
+    index = build_index(whole, np.zeros(3, np.int32), "flat")
+    message = np.array([[127, 127]], np.int16)
+    assert index.rounded is not None
+    assert (beyond(index, message, 2) <= 0).all()
+    careless = replace(index, rounded=replace(index.rounded, rest=0.0, length=0.0))
+    assert (beyond(careless, message, 2) > 0).all()
 
 
 def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16, skill: I32) -> None:

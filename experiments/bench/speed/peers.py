@@ -61,7 +61,7 @@ from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.terms_of_book import TermsOfBook
 
 MARK = 10.0  # times as fast as either peer
-OWN = "skg_bench, the exact router of shared skillbooks (FAISS, float16)"
+OWN = "skg_bench, the exact router of shared skillbooks (FAISS, a byte a coordinate)"
 LOOP = Path("runs/peers/loop")
 DISK = Path("runs/peers/stores")
 # GPTCache writes to its database at every hit: where quality is measured, no disk has to slow it down

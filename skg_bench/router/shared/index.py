@@ -1,6 +1,6 @@
 """The nearest examples of a large skillbook, by FAISS (extra `faiss`).
 
-* `flat` looks at every example: exact, at the price of reading them all, with two bytes a coordinate.
+* `flat` looks at every example: exact, at the price of reading them all, with one byte a coordinate.
 * `hnsw` walks a graph of neighbours (Malkov and Yashunin 2018): fastest to search, slow to build.
 * `ivf` looks into the lists of some of the cluster centres nearest to a message (Jegou, Douze and Schmid 2011).
 
@@ -10,6 +10,7 @@ built with several threads is another graph each time, so what is to be repeated
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -20,13 +21,51 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import array_of, blocks_of, raw_bytes
-from skg_bench.core.grid import F32, I16, I32, I64
+from skg_bench.core.grid import F32, F64, I16, I32, I64
 
 IndexKind = Literal["flat", "hnsw", "ivf"]
 _CHUNK = 1 << 16  # vectors that are widened to float32 at a time
-_WHOLE = 2048  # whole numbers up to here are exact in float16: 11 bits, IEEE 754
+_CODES = 127  # the largest code of a coordinate: 8 bits with a sign
+_FLOAT32 = 2.0**-24  # what one sum or product loses, relative
 _PER_LIST = 39  # training vectors a list, the least that FAISS takes without a warning
-_FILES = ("index.faiss", "skill.npy")
+_WHOLE, _FAISS, _SKILL = "vectors.npy", "index.faiss", "skill.npy"
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """Coordinates of the examples in whole steps of at most 127, as FAISS reads them, and what these lack.
+
+    An example is `x = s c + r`, with a step s and codes c, and a message in the same way `q = t g + e`. What `q x` is
+    beyond `t s (g c)` is `(t g) r + e x`, by Cauchy and Schwarz at most `|t g| |r| + |e| |x|`. In a sum of D products
+    float32 loses at most `D 2^-24 |t g| |s c|` more. FAISS gets codes of messages too: on some processors it rounds
+    others to codes by itself.
+    """
+
+    whole: I16  # [E, D]
+    step: float
+    rest: float  # the largest |r|
+    length: float  # the largest |x|
+
+    @classmethod
+    def of(cls, whole: I16) -> "Rounded":
+        """The finest steps that all coordinates can be told in."""
+        step = float(_step(np.abs(whole, dtype=np.int32).max()))
+        blocks = [(_length(block - step * codes).max(), _length(block).max()) for block, codes in _blocks(whole, step)]
+        rest, length = (max(column) for column in zip(*blocks, strict=True))
+        return cls(whole, step, float(rest), float(length))
+
+    def search(self, found: Any, vectors: I16, k: int) -> tuple[I64, F32, F64]:
+        """As `Index.candidates`, in the order of the products of codes."""
+        asked = vectors.astype(np.float64)
+        step = _step(np.abs(asked).max(axis=1, keepdims=True))
+        codes = np.rint(asked / step)
+        told = step * codes
+        products, example = found.search(codes.astype(np.float32), k)
+        bound = step[:, 0] * self.step * products[:, -1].astype(np.float64)
+        lost = vectors.shape[1] * _FLOAT32 * (self.length + self.rest)
+        bound += _length(told) * (self.rest + lost) + _length(asked - told) * self.length
+        dots = [self.whole[e].astype(np.float32) @ q for e, q in zip(example, vectors.astype(np.float32), strict=True)]
+        return example, np.stack(dots), bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +76,7 @@ class Index:
     dimensions: int
     skill: I32  # [E] the skill that each example belongs to
     found: Any  # faiss.Index over the examples
+    rounded: Rounded | None = None  # what `found` holds of a flat index; None: the examples themselves
 
     def search(self, vectors: I16, k: int) -> tuple[I32, F32]:
         """Messages `[B, D]` to the `k` nearest examples: indices `[B, k]` and exact dot products, nearest first.
@@ -44,17 +84,39 @@ class Index:
         Equal dot products are ordered by skill, then by example; -1 and 0 beyond the end. Raises UsageError for
         vectors of other dimensions.
         """
+        asked, n = min(k, len(self.skill)), len(self.skill)
+        while True:
+            example, dots, bound = self.candidates(vectors, asked)
+            last = dots[:, min(k, n) - 1]
+            if asked >= n or self.rounded is None or (last > bound).all():
+                break
+            asked = min(2 * asked, n)
+        empty = ((0, 0), (0, max(0, k - asked)))
+        example = np.pad(example, empty, constant_values=-1)[:, :k]
+        dots = np.pad(dots, empty)[:, :k]
+        return example, np.where(example < 0, np.float32(0.0), dots)
+
+    def candidates(self, vectors: I16, k: int) -> tuple[I32, F32, F64]:
+        """Messages `[B, D]` to `k` near examples, at most as many as there are: indices `[B, k]` and exact dot
+        products, nearest first, and the largest product `[B]` that any other example may have.
+
+        They are the nearest ones but for rounding, or for what an approximate index misses; its bound is that of what
+        it looked at, 0 where that was less than `k`. Order and errors are those of `search`.
+        """
         if vectors.ndim != 2 or vectors.shape[1] != self.dimensions:
             raise UsageError(
                 f"messages of shape {vectors.shape} in an index of {self.dimensions} dimensions; embed both with the "
                 "same model, or build the index again"
             )
-        dots, example = self.found.search(vectors.astype(np.float32), k)
+        if self.rounded is not None:
+            example, dots, bound = self.rounded.search(self.found, vectors, k)
+        else:
+            dots, example = self.found.search(vectors.astype(np.float32), k)
+            bound = np.where(example[:, -1] < 0, 0.0, dots[:, -1].astype(np.float64))
         skill = self.skill[np.maximum(example, 0)]
         order = np.lexsort((example, skill, np.where(example < 0, np.inf, -dots)), axis=1)
         rows = np.arange(len(order))[:, None]
-        example, dots = example[rows, order].astype(np.int32), dots[rows, order]
-        return example, np.where(example < 0, np.float32(0.0), dots)
+        return example[rows, order].astype(np.int32), dots[rows, order], bound
 
     def on_gpu(self) -> "Index":
         """The same index on the first GPU (extra `gpu`).
@@ -69,19 +131,24 @@ class Index:
                 "no GPU that FAISS can use; install the extra `gpu` on a machine with one, or stay on the CPU"
             )
         cpu = self.found
-        if self.kind == "flat":  # a GPU has no index of float16 that looks at every example
+        if self.rounded is not None:  # a GPU has no index of 8 bits that looks at every example
             cpu = faiss.IndexFlatIP(self.dimensions)
-            cpu.add(self.found.reconstruct_n(0, self.found.ntotal))
+            cpu.add(self.rounded.whole.astype(np.float32))
         on_gpu = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, cpu)
         return Index(self.kind, self.dimensions, self.skill, on_gpu)
 
     def save(self, folder: Path) -> None:
-        """Write `index.faiss`, `skill.npy` and `index.json`, which holds the others' hashes."""
+        """Write the examples of a flat index or `index.faiss`, `skill.npy`, and `index.json`, which holds the others'
+        hashes.
+        """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _faiss().write_index(self.found, str(folder / _FILES[0]))
-        np.save(folder / _FILES[1], self.skill)
+        if self.rounded is None:
+            _faiss().write_index(self.found, str(folder / _FAISS))
+        else:
+            np.save(folder / _WHOLE, self.rounded.whole)
+        np.save(folder / _SKILL, self.skill)
         description = {"kind": self.kind, "dimensions": self.dimensions, "examples": len(self.skill)}
-        text = json.dumps(description | {"blake2b": {name: _digest(folder / name) for name in _FILES}}, indent=1)
+        text = json.dumps(description | {"blake2b": {n: _digest(folder / n) for n in _files(self.kind)}}, indent=1)
         (folder / "index.json").write_text(text + "\n", "utf-8")
 
 
@@ -97,8 +164,8 @@ def build_index(
 ) -> Index:
     """An index over examples `[E, D]` on the embedding grid, of skills `[E]`.
 
-    flat: coordinates are float16, which holds them exactly up to 2,048, or float32 where one is larger (unit vectors
-    of text models stay below 1,200). Products are summed in float32, so they are exact either way.
+    flat: a search reads one byte a coordinate, and the whole examples (two more bytes) only of what that leaves. Their
+    products are summed in float32, which is exact for unit vectors.
     hnsw: `links` of each example, and `effort`, how many candidates a search keeps. ivf: `lists` of examples (None:
     4 sqrt(E), the usual choice) and `probes`, how many a search looks into.
 
@@ -125,9 +192,8 @@ def build_index(
     faiss = _faiss()
     inner = faiss.METRIC_INNER_PRODUCT
     if kind == "flat":
-        half = int(np.abs(vectors, dtype=np.int32).max()) <= _WHOLE
-        made = faiss.IndexScalarQuantizer(d, faiss.ScalarQuantizer.QT_fp16, inner) if half else faiss.IndexFlatIP(d)
-    elif kind == "hnsw":
+        return _flat(vectors, np.ascontiguousarray(skill, np.int32))
+    if kind == "hnsw":
         made = faiss.IndexHNSWFlat(d, links, inner)
         made.hnsw.efSearch = effort
     elif kind == "ivf":
@@ -146,20 +212,56 @@ def load_index(folder: Path) -> Index:
     try:
         description = json.loads(raw_bytes(folder / "index.json"))
         kind, dimensions, examples, digests = (description[k] for k in ("kind", "dimensions", "examples", "blake2b"))
-        if changed := [name for name in _FILES if _digest(folder / name) != digests[name]]:
+        if changed := [name for name in _files(kind) if _digest(folder / name) != digests[name]]:
             raise UsageError(
                 f"{folder}: {', '.join(changed)} changed since index.json was written; build the index again"
             )
-        skill = array_of(folder / _FILES[1])
+        skill = array_of(folder / _SKILL)
+        index = (
+            _flat(array_of(folder / _WHOLE), skill)
+            if kind == "flat"
+            else Index(kind, dimensions, skill, _faiss().read_index(str(folder / _FAISS)))
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder} holds no index ({error!r}); build one and save it there") from error
-    index = _faiss().read_index(str(folder / _FILES[0]))
-    if (index.d, index.ntotal, len(skill)) != (dimensions, examples, examples):
+    if (index.found.d, index.found.ntotal, len(skill)) != (dimensions, examples, examples):
         raise UsageError(
             f"{folder}: index.json says {examples} examples of {dimensions} dimensions, the files hold "
-            f"{index.ntotal} of {index.d} and {len(skill)} skills; build the index again"
+            f"{index.found.ntotal} of {index.found.d} and {len(skill)} skills; build the index again"
         )
-    return Index(kind, dimensions, skill, index)
+    return index
+
+
+def _files(kind: IndexKind) -> tuple[str, str]:
+    return (_WHOLE if kind == "flat" else _FAISS), _SKILL
+
+
+def _flat(whole: I16, skill: I32) -> Index:
+    """A flat index over examples `[E, D]`."""
+    faiss, rounded = _faiss(), Rounded.of(whole)
+    codes = faiss.ScalarQuantizer.QT_8bit_direct_signed
+    found = faiss.IndexScalarQuantizer(whole.shape[1], codes, faiss.METRIC_INNER_PRODUCT)
+    for _, block in _blocks(whole, rounded.step):
+        found.add(block.astype(np.float32))
+    return Index("flat", whole.shape[1], skill, found, rounded)
+
+
+def _step(largest: Any) -> Any:
+    """Step of coordinates of which this is the largest; 1 where all are 0."""
+    return np.where(largest > 0, largest / _CODES, 1.0)
+
+
+def _length(rows: F64) -> F64:
+    """Lengths of rows `[n, D]`."""
+    lengths: F64 = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    return lengths
+
+
+def _blocks(whole: I16, step: float) -> Iterator[tuple[F64, F64]]:
+    """Examples, some at a time, and their codes."""
+    for first in range(0, len(whole), _CHUNK):
+        block = whole[first : first + _CHUNK].astype(np.float64)
+        yield block, np.rint(block / step)
 
 
 def _spread(e: int, most: int) -> I64:

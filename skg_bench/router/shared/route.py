@@ -46,33 +46,31 @@ class SharedMaxSim:
         if self.neighbours is None:
             best = self._exact(query.text, books.active)
         else:
-            best, _ = self._nearest(query.text, self.neighbours, books.active)
+            best = self._best(*self.index.search(self.vectors[query.text], self.neighbours), books.active)
         return shortlist(top(best, best > BELOW_ALL, self.top_k), best)
 
     def _exact(self, text: I32, active: Bool) -> F32:
         """Largest dot product of each active skill, `[B, S]`, right for the `top_k` best of them.
 
-        A skill of which no example was found is at most as near as the last example that was. So the search has gone
-        far enough where the last lies below the best examples of `top_k` skills: none that ties with them is missing.
+        A skill of which no example was found is at most as near as another example may be. So the search has gone far
+        enough where that bound lies below the best examples of `top_k` skills: none that ties with them is missing.
         """
         n, k = len(self.index.skill), _FIRST
         wanted = np.minimum(active.sum(axis=1), self.top_k)
         best, left = np.full(active.shape, BELOW_ALL, np.float32), np.arange(len(text))
         while len(left):
-            best[left], last = self._nearest(text[left], min(k, n), active[left])
+            example, dots, bound = self.index.candidates(self.vectors[text[left]], min(k, n))
+            best[left] = self._best(example, dots, active[left])
             if k >= n:
                 break
-            left = left[(best[left] > last[:, None]).sum(axis=1) < wanted[left]]
+            left = left[(best[left] > bound[:, None]).sum(axis=1) < wanted[left]]
             k *= 2
         return best
 
-    def _nearest(self, text: I32, k: int, active: Bool) -> tuple[F32, F32]:
-        """Largest dot product of each active skill among the `k` nearest examples `[B, S]`, and the least of these
-        examples' `[B]`.
-        """
-        example, dots = self.index.search(self.vectors[text], k)
+    def _best(self, example: I32, dots: F32, active: Bool) -> F32:
+        """Largest dot product of each active skill among examples `[B, k]`, `[B, S]`."""
         row, position = np.nonzero(example >= 0)
         best = np.full(active.shape, BELOW_ALL, np.float32)
         np.maximum.at(best, (row, self.index.skill[example[row, position]]), dots[row, position])
         best[~active] = BELOW_ALL
-        return best, dots[:, -1]
+        return best
