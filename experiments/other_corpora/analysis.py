@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.comparison.over_corpora import DEPENDS
@@ -13,10 +14,12 @@ from skg_bench.analysis.summary.saturation import corpus
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
 from skg_bench.core.errors import UsageError
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.manifest import BESIDE
+from skg_bench.runfolder.run import Run, flat
 
 COMMAND = "skg-bench experiment other_corpora RUN ... --write reports"
 REFERENCE = "never"
+OF_CORPUS = ("embedder", "seed", "salt")  # may differ between corpora: another one has vectors of its own
 KINDS = ("the same on all corpora", "shown on some corpora", DEPENDS, "open")
 
 
@@ -70,33 +73,54 @@ class ExperimentByCorpus:
 def gathered(runs: Sequence[Run]) -> dict[str, dict[str, SeedRuns]]:
     """Runs by experiment and corpus, the seeds of each read as one.
 
-    Raises UsageError for runs that replay a log or have no `never`, for runs of one experiment and corpus that differ
-    in more than their seed, and for experiments whose runs on several corpora have other users or weeks, or one corpus.
+    Raises UsageError for runs that are unfinished, replay a log or have no `never`; for runs on one corpus, whatever it
+    is called there, that differ in more than their seed; and for experiments that are on one corpus alone, or whose
+    runs on two differ in more than the corpus, its vectors and seeds.
     """
-    groups: dict[str, dict[str, SeedRuns]] = {}
+    if unfinished := [run for run in runs if not run.finished]:
+        raise UsageError(f"{unfinished[0].path} is not finished; give its `skg-bench run` command again")
+    groups: dict[str, list[SeedRuns]] = {}
     for group in by_configuration(runs):
         needs_truth(group, "this table")
         if REFERENCE not in group.arms:
             raise UsageError(f"{group.path} has no arm {REFERENCE!r}, which all others are held against")
-        name, whose = str(group.config["experiment"]), corpus(group.config)
-        known = groups.setdefault(name, {})
-        if whose in known:
+        groups.setdefault(str(group.config["experiment"]), []).append(group)
+    for name, (first, *others) in groups.items():
+        if not others:
             raise UsageError(
-                f"{known[whose].path} and {group.path} are both of {name} on {whose} and differ in more than their "
-                "seed; give the runs of one size and configuration"
+                f"all runs of {name} are on {corpus(first.config)}; make others too, such as with simulator=clinc150"
             )
-        known[whose] = group
-    for name, known in groups.items():
-        if len(known) == 1:
-            (whose,) = known
-            raise UsageError(f"all runs of {name} are on {whose}; make others too, such as with simulator=clinc150")
-        sizes = {(*(group.manifest[key] for key in ("users", "weeks")), *group.arms) for group in known.values()}
-        if len(sizes) > 1:
-            raise UsageError(
-                f"runs of {name} have other users, weeks or arms on {' and '.join(known)}: what differs would not be "
-                "the corpus alone; make them alike"
-            )
-    return groups
+        for at, other in enumerate(others, start=1):
+            _check_pair(name, first, other)
+            for earlier in groups[name][:at]:
+                if _messages(earlier) == _messages(other):
+                    raise UsageError(
+                        f"{earlier.path} and {other.path} are both of {name} on {corpus(other.config)}, and no two "
+                        "seeds of one configuration; give each run once, all of one size and code"
+                    )
+    return {name: {corpus(group.config): group for group in known} for name, known in groups.items()}
+
+
+def _check_pair(experiment: str, first: SeedRuns, other: SeedRuns) -> None:
+    mine, theirs = (flat(_counted(group.manifest)) for group in (first, other))
+    if differ := [key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key)]:
+        key = differ[0]
+        raise UsageError(
+            f"runs of {experiment} on {corpus(first.config)} and {corpus(other.config)} differ in {key}: "
+            f"{mine.get(key)} and {theirs.get(key)}; what they show would not be the corpus alone"
+        )
+
+
+def _counted(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """All that has to be alike on two corpora."""
+    config = {key: value for key, value in manifest["config"].items() if key not in (*BESIDE, *OF_CORPUS)}
+    simulator = {key: value for key, value in config["simulator"].items() if key != "corpus"}
+    return {**config, "simulator": simulator, "arms": manifest["compositions"], "code": manifest["code"]}
+
+
+def _messages(group: SeedRuns) -> object:
+    """Digest of the corpus, whatever name it has."""
+    return group.manifest["data"]["simulator"]
 
 
 def on_one(group: SeedRuns) -> dict[str, Difference]:

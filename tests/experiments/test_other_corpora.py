@@ -78,14 +78,22 @@ def test_the_report_counts_every_arm_once_and_says_what_was_run(runs: list[Run])
 
 
 def test_runs_that_tell_nothing_about_corpora_are_refused(runs: list[Run], tmp_path: Path) -> None:
-    with pytest.raises(skg_bench.UsageError, match="all runs of controls are on the built-in corpus; make others too"):
-        gathered(runs[:2])
-    other = skg_bench.run([*WORLD, ARMS, "users=5", "simulator.corpus=builtin_120", f"out={tmp_path / 'five'}"])
-    with pytest.raises(skg_bench.UsageError, match="other users, weeks or arms on the built-in corpus and builtin_120"):
-        gathered([runs[0], other])
-    strict = skg_bench.run([*WORLD, ARMS, "users=6", "policy.threshold=0.6", f"out={tmp_path / 'strict'}"])
-    with pytest.raises(skg_bench.UsageError, match="are both of controls on the built-in corpus and differ in more"):
-        gathered([*runs, strict])
+    def other(name: str, *overrides: str) -> Run:
+        return skg_bench.run([*WORLD, ARMS, "users=2", *overrides, f"out={tmp_path / name}"])
+
+    for some, why in (
+        (runs[:2], "all runs of controls are on the built-in corpus; make others too, such as with simulator=clinc150"),
+        ([runs[0], runs[0]], "both of controls on the built-in corpus, and no two seeds of one configuration"),
+        ([runs[2], other("few")], "on builtin_120 and the built-in corpus differ in users: 6 and 2"),
+        ([other("dear", "utility.wrong=2"), runs[2]], r"differ in users: 2 and 6"),
+        ([other("habit", "simulator.habit=0.9"), other("usual", "simulator.corpus=builtin_120")],
+         r"differ in simulator\.habit: 0\.9 and 0\.5; what they show would not be the corpus alone"),
+        ([other("strict", "policy.threshold=0.7"), other("loose", "simulator.corpus=builtin_120")],
+         r"differ in arms\.cache\.policy\.threshold: 0\.7 and 0\.5"),
+        ([runs[0], other("named", "users=6", "simulator.corpus=builtin")], "no two seeds of one configuration"),
+    ):  # fmt: skip
+        with pytest.raises(skg_bench.UsageError, match=why):
+            gathered(some)
     bare = skg_bench.run(
         ["experiment=controls", "arms={skg: []}", "users=2", "weeks=1", "workers=1", f"out={tmp_path / 'bare'}"]
     )
