@@ -14,7 +14,9 @@ from experiments.known_truth.quality import Drawn, Side, quality
 from experiments.known_truth.redrawn import Population, qualities
 from experiments.known_truth.worlds import EFFECT, NULLS, WORLDS, World, difference, figure, injected, sample
 from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL, Cells
+from skg_bench.app.readmes import tables
 from skg_bench.study.replications import generator
+from tests.imports import ROOT
 
 RUNS = 200
 SLACK = 0.02  # of so few runs
@@ -131,3 +133,52 @@ def test_heavy_tails_raise_no_false_alarms_and_are_covered(name: str) -> None:
     assert result.now.below + result.now.above < 0.09
     assert result.false < 0.085
     assert result.now.width < 1.4
+
+
+def figures(rows: list[dict[str, str]], *columns: str) -> tuple[float, float]:
+    """The smallest and the largest figure of some columns."""
+    values = [float(row[column].rstrip(" %")) for row in rows for column in columns]
+    return min(values), max(values)
+
+
+def test_the_readme_says_what_the_committed_tables_hold() -> None:
+    """Of what it says of many lines together there is no single cell."""
+    readme = " ".join((ROOT / "experiments" / "known_truth" / "README.md").read_text("utf-8").split())
+    page = [
+        table for table in tables((ROOT / "reports" / "known_truth.md").read_text("utf-8")) if len(table.sections) > 1
+    ]
+    held: list[list[dict[str, str]]] = []
+    for table in page:
+        columns = [f"{name} {at}" if name == "found" else name for at, name in enumerate(table.columns)]
+        lines = [dict(zip(columns, row, strict=True)) for row in table.rows]
+        held.append([line for line in lines if line["as due"] != "not required"])
+    heavy, power, later, later_power, real, real_power = held
+    low, high = figures(heavy, "holds")
+    assert (
+        f"In the {len(heavy)} required lines of the worlds above {low} to {high} % of intervals hold the truth"
+        in readme
+    )
+    assert f"at most {figures(power, 'false')[1]} % of verdicts are false. Of these lines" in readme
+    missed = [line for line in heavy if line["as due"] == "NO"]
+    assert f"Of these lines {len(missed)} are not as due. Three miss too often" in readme
+    often = [line for line in missed if max(figures([line], "below", "above")) > 4.5]
+    assert len(often) == 3
+    wide = [line for line in missed if float(line["width"]) > 1.3]
+    assert f"Two are wider than 1.3 ({' and '.join(line['width'] for line in wide)})" in readme
+    users = [line for line in missed if "users" in line["world"]]
+    assert len(users) == 8
+    assert "{} to {} % hold the truth where 5 or 6 % of users bear it".format(*figures(users, "holds")) in readme
+    found = [name for name in power[0] if name.startswith("found")]
+    assert (
+        "Power at the printed size is {} to {} %; nine lines are below 75 %".format(*figures(power, *found)) in readme
+    )
+    assert sum(line["as due"] == "NO" for line in power) == 9
+    real_found = "power is {:.0f} to {:.0f} %".format(*figures(real_power, *found))
+    assert "drawn again {} to {} % hold the truth".format(*figures(real, "holds")) in readme
+    assert f"at most {figures(real_power, 'false')[1]} % of verdicts are false, and {real_found}" in readme
+    broken = [line for line in later if line["world"] == "a tenth of users harmed, a fifth of intents helps"]
+    verdicts = [line for line in later_power if line["world"] == broken[0]["world"]]
+    missed = [line for line in broken if line["as due"] == "NO"]
+    assert (len(missed), len(broken)) == (4, 8)
+    assert "In four of its eight lines {} to {} % hold the truth".format(*figures(missed, "holds")) in readme
+    assert f"up to {figures(verdicts, 'false')[1]} % of verdicts are false; by Student" in readme

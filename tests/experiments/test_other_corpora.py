@@ -9,7 +9,9 @@ import pytest
 import skg_bench
 from experiments.other_corpora.analysis import KINDS, ArmByCorpus, analyse, by_corpus, gathered
 from skg_bench.analysis.counts.measure import Verdict
+from skg_bench.app.readmes import tables
 from skg_bench.runfolder.run import Run
+from tests.imports import ROOT
 
 ARMS = "arms={never: [policy=never, curator=none], cache: [curator=everything, reranker=identity], \
 same: [policy=never, curator=none]}"
@@ -99,3 +101,13 @@ def test_runs_that_tell_nothing_about_corpora_are_refused(runs: list[Run], tmp_p
     )
     with pytest.raises(skg_bench.UsageError, match="has no arm 'never'"):
         gathered([bare])
+
+
+def test_the_readme_is_right_about_stored_texts() -> None:
+    """Its sentence on all arms that answer with stored texts has no single cell."""
+    page = (ROOT / "reports" / "other_corpora.md").read_text("utf-8")
+    rows = [row for table in tables(page) for row in table.rows if row[0].startswith("stored_")]
+    learned = [row for row in rows if "_oracle_" not in row[0]]
+    assert len(learned) == 7
+    assert {row[-1] for row in learned} == {"worse"}
+    assert {row[-1] for row in rows} > {"worse"}
