@@ -49,21 +49,21 @@ class Rounded:
     @classmethod
     def of(cls, whole: I16) -> "Rounded":
         """The finest steps that all coordinates can be told in."""
-        step = float(_step(np.abs(whole, dtype=np.int32).max()))
+        step = _step(np.abs(whole, dtype=np.float64).max(keepdims=True)).item()
         blocks = [(_length(block - step * codes).max(), _length(block).max()) for block, codes in _blocks(whole, step)]
         rest, length = (max(column) for column in zip(*blocks, strict=True))
         return cls(whole, step, float(rest), float(length))
 
-    def search(self, found: Any, vectors: I16, k: int) -> tuple[I64, F32, F64]:
+    def search(self, index: Any, vectors: I16, k: int) -> tuple[I64, F32, F64]:
         """As `Index.candidates`, in the order of the products of codes."""
-        asked = vectors.astype(np.float64)
-        step = _step(np.abs(asked).max(axis=1, keepdims=True))
-        codes = np.rint(asked / step)
-        told = step * codes
-        products, example = found.search(codes.astype(np.float32), k)
+        messages = vectors.astype(np.float64)
+        step = _step(np.abs(messages).max(axis=1, keepdims=True))
+        codes = np.rint(messages / step)
+        coarse = step * codes
+        products, example = index.search(codes.astype(np.float32), k)
         bound = step[:, 0] * self.step * products[:, -1].astype(np.float64)
         lost = vectors.shape[1] * _FLOAT32 * (self.length + self.rest)
-        bound += _length(told) * (self.rest + lost) + _length(asked - told) * self.length
+        bound += _length(coarse) * (self.rest + lost) + _length(messages - coarse) * self.length
         dots = [self.whole[e].astype(np.float32) @ q for e, q in zip(example, vectors.astype(np.float32), strict=True)]
         return example, np.stack(dots), bound
 
@@ -84,14 +84,14 @@ class Index:
         Equal dot products are ordered by skill, then by example; -1 and 0 beyond the end. Raises UsageError for
         vectors of other dimensions.
         """
-        asked, n = min(k, len(self.skill)), len(self.skill)
+        n = len(self.skill)
+        number = place = min(k, n)
         while True:
-            example, dots, bound = self.candidates(vectors, asked)
-            last = dots[:, min(k, n) - 1]
-            if asked >= n or self.rounded is None or (last > bound).all():
+            example, dots, bound = self.candidates(vectors, number)
+            if number == n or self.rounded is None or (dots[:, place - 1] > bound).all():
                 break
-            asked = min(2 * asked, n)
-        empty = ((0, 0), (0, max(0, k - asked)))
+            number = min(2 * number, n)
+        empty = ((0, 0), (0, max(0, k - number)))
         example = np.pad(example, empty, constant_values=-1)[:, :k]
         dots = np.pad(dots, empty)[:, :k]
         return example, np.where(example < 0, np.float32(0.0), dots)
@@ -240,14 +240,14 @@ def _flat(whole: I16, skill: I32) -> Index:
     """A flat index over examples `[E, D]`."""
     faiss, rounded = _faiss(), Rounded.of(whole)
     codes = faiss.ScalarQuantizer.QT_8bit_direct_signed
-    found = faiss.IndexScalarQuantizer(whole.shape[1], codes, faiss.METRIC_INNER_PRODUCT)
+    index = faiss.IndexScalarQuantizer(whole.shape[1], codes, faiss.METRIC_INNER_PRODUCT)
     for _, block in _blocks(whole, rounded.step):
-        found.add(block.astype(np.float32))
-    return Index("flat", whole.shape[1], skill, found, rounded)
+        index.add(block.astype(np.float32))
+    return Index("flat", whole.shape[1], skill, index, rounded)
 
 
-def _step(largest: Any) -> Any:
-    """Step of coordinates of which this is the largest; 1 where all are 0."""
+def _step(largest: F64) -> F64:
+    """Steps of coordinates of which these are the largest; 1 where all are 0."""
     return np.where(largest > 0, largest / _CODES, 1.0)
 
 
