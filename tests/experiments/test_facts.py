@@ -9,7 +9,9 @@ from experiments.facts.analysis import analyse, unexpected
 from experiments.facts.played import cpu_minutes, overrides_of
 from experiments.facts.worths import CONTROLS, MEMORIES, Worth, random_effects, verdict
 from skg_bench.analysis.comparison.over_corpora import DEPENDS
+from skg_bench.app.readmes import tables
 from skg_bench.core.errors import UsageError
+from tests.imports import ROOT
 
 KEEPS = MEMORIES[4]
 SHAM = CONTROLS[2]
@@ -85,3 +87,12 @@ def test_a_claim_whose_sign_differs_between_corpora_depends_on_the_corpus() -> N
 )  # fmt: skip
 def test_verdicts_that_were_not_expected_are_told(claim, each, says: int) -> None:  # type: ignore[no-untyped-def]
     assert len(unexpected({"a": {claim: each[0]}, "b": {claim: each[1]}})) == says
+
+
+def test_the_readme_is_right_that_no_share_turns_a_verdict() -> None:
+    (table,) = tables((ROOT / "reports" / "facts_sweep.md").read_text("utf-8"))
+    claims, shares = ({row[at] for row in table.rows} for at in (0, 1))
+    assert (len(claims), len(shares), len(table.rows)) == (6, 5, 30)
+    assert {row[-1] for row in table.rows} == {"no"}
+    readme = " ".join((ROOT / "experiments" / "facts" / "README.md").read_text("utf-8").split())
+    assert "No value that was tried of five shares that nobody knows turns one of six verdicts" in readme
