@@ -24,7 +24,7 @@ from skg_bench.core.foreign import array_of, blocks_of, raw_bytes
 from skg_bench.core.grid import F32, F64, I16, I32, I64
 
 IndexKind = Literal["flat", "hnsw", "ivf"]
-_CHUNK = 1 << 16  # vectors that are widened to float32 at a time
+_CHUNK = 1 << 16  # vectors that are widened at a time
 _CODES = 127  # the largest code of a coordinate: 8 bits with a sign
 _FLOAT32 = 2.0**-24  # what one sum or product loses, relative
 _PER_LIST = 39  # training vectors a list, the least that FAISS takes without a warning
