@@ -16,8 +16,10 @@ from skg_bench.analysis import summary
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Table
+from skg_bench.app.readmes import tables
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
+from tests.imports import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -148,3 +150,12 @@ def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
     other = simulate(["experiment=gate", "users=1", "workers=1", "weeks=1", f"out={tmp_path / 'run'}"])
     with pytest.raises(UsageError, match="has no arm"):
         analyse(other)
+
+
+def test_the_readme_is_right_that_learning_pays_at_no_place_of_the_maps() -> None:
+    maps = list(tables((ROOT / "reports" / "break_even_map.md").read_text("utf-8")))
+    cells = [cell for table in maps for row in table.rows for cell in row[1:]]
+    verdicts = {word for cell in cells for word in ("better", "worse", "open") if f" {word}," in cell}
+    assert verdicts == {"worse", "open"}
+    readme = " ".join((ROOT / "experiments" / "what_makes_the_difference" / "README.md").read_text("utf-8").split())
+    assert "At no place of the maps is an arm that learns procedures shown to be better than `never`" in readme
