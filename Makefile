@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: to compile all of 200 packages takes longer than to install them.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 PINS := pyproject.toml constraints.txt
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 2 ? 2 : n > 4 ? 4 : n )))
+# One more than there are cores, as tests wait for processes that they start.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); echo $$(( n > 4 ? 5 : n + 1 )))
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes of the tests would each compile all modules: 0.6 s of CPU time
 

@@ -17,6 +17,7 @@ from skg_bench.app.probe_arguments import probe_command
 from skg_bench.app.skill_arguments import skills_command
 from skg_bench.app.skillbook.cli import skillbook
 from skg_bench.app.trust_option import Trust
+from skg_bench.core import processes
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import VERSION
 
@@ -350,5 +351,6 @@ def replay_cases(
 def main() -> None:
     """Entry point of `skg-bench`."""
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child takes modules from the current folder: see core.processes
+    processes.collect_seldom()
     interrupts.install_handlers()
     app()

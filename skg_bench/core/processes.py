@@ -5,6 +5,7 @@ folder first where it is told `-c`, as each process of `multiprocessing` is: a f
 would be run. And a process that simulates or delivers needs no secret but its own.
 """
 
+import gc
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from typing import Any
 
 from skg_bench.core.foreign import raw_bytes
 
+_COLLECTIONS = (10_000, 20, 100)  # objects, collections of the young, and of the middle ones before the next of each
 SAFE = {"PYTHONSAFEPATH": "1"}  # what `python -P` does, for a process and all that it starts
 # Variables of each child by name, or by a beginning that ends with "_": what Python and its libraries need to be found,
 # to find files and servers, and to use so many threads. None of them is a secret.
@@ -46,6 +48,13 @@ def environment(variables: Collection[str] = ()) -> dict[str, str]:
     starts = tuple(name for name in names if name.endswith("_"))
     kept = {name: value for name, value in os.environ.items() if name in names or name.startswith(starts)}
     return {**kept, **SAFE}
+
+
+def collect_seldom() -> None:
+    """Look for cyclic garbage less often: by default a command spends a tenth of its CPU time looking at what it
+    imported. Hardly anything here is cyclic, so a run needs no more memory.
+    """
+    gc.set_threshold(*_COLLECTIONS)
 
 
 def pipe() -> tuple[Connection, Connection]:

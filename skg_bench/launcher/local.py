@@ -257,6 +257,7 @@ def _cause(code: int | None) -> str:
 def _serve(parent: int, pipe: Connection, job: _Part, steps: Any) -> None:
     """The process of a worker: one task after the other, until the parent closes the pipe or is gone."""
     _watch(parent)
+    processes.collect_seldom()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:
             run = job.load().begin()
