@@ -9,10 +9,12 @@ import pytest
 from experiments.assumptions.ranked import Assumption, Swept, analyse, assumptions, ranked, size, verdicts
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Table
+from skg_bench.app.readmes import tables
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import CONF
 from skg_bench.study.turning import JudgedDifference, study_size
 
+ROOT = Path(__file__).resolve().parents[2]
 BETTER, WORSE, OPEN = (
     JudgedDifference(0.2, 0.1, 0.3),
     JudgedDifference(-0.2, -0.3, -0.1),
@@ -84,3 +86,14 @@ def test_a_small_sweep_makes_runs_of_both_ends(tmp_path: Path) -> None:
         analyse(["embedder=hashing", "simulator.habit=0.9"], users=2, weeks=1, assumption=["habit"], out=tmp_path / "b")
     with pytest.raises(UsageError, match="--assumption hobbit: valid are max_per_day, "):
         analyse([], users=4, weeks=1, assumption=["hobbit"], out=tmp_path)
+
+
+def test_the_readme_is_right_that_no_assumption_turns_better_into_worse() -> None:
+    """Its sentence on all arms and assumptions has no single cell."""
+    (table,) = (
+        t
+        for t in tables((ROOT / "reports" / "ranked.md").read_text("utf-8"))
+        if t.name == "Verdicts, and what turns them"
+    )
+    turned = {(row[3], word) for row in table.rows for word in re.findall(r"\b(better|worse|open) from", row[4])}
+    assert turned == {("better", "open"), ("worse", "open"), ("open", "worse")}
