@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from skg_bench.analysis.comparison.compare import compare
-from skg_bench.analysis.comparison.over_corpora import DEPENDS
+from skg_bench.analysis.comparison.over_corpora import DEPENDS, differ_in_corpus_alone
 from skg_bench.analysis.comparison.seeds import SeedRuns, by_configuration
 from skg_bench.analysis.counts.measure import PROVEN, Difference
 from skg_bench.analysis.counts.tally import needs_truth
@@ -14,12 +13,10 @@ from skg_bench.analysis.summary.saturation import corpus
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
 from skg_bench.core.errors import UsageError
-from skg_bench.runfolder.manifest import BESIDE
-from skg_bench.runfolder.run import Run, flat
+from skg_bench.runfolder.run import Run
 
 COMMAND = "skg-bench experiment other_corpora RUN ... --write reports"
 REFERENCE = "never"
-OF_CORPUS = ("embedder", "seed", "salt")  # may differ between corpora: another one has vectors of its own
 KINDS = ("the same on all corpora", "shown on some corpora", DEPENDS, "open")
 
 
@@ -77,8 +74,6 @@ def gathered(runs: Sequence[Run]) -> dict[str, dict[str, SeedRuns]]:
     is called there, that differ in more than their seed; and for experiments that are on one corpus alone, or whose
     runs on two differ in more than the corpus, its vectors and seeds.
     """
-    if unfinished := [run for run in runs if not run.finished]:
-        raise UsageError(f"{unfinished[0].path} is not finished; give its `skg-bench run` command again")
     groups: dict[str, list[SeedRuns]] = {}
     for group in by_configuration(runs):
         needs_truth(group, "this table")
@@ -91,31 +86,19 @@ def gathered(runs: Sequence[Run]) -> dict[str, dict[str, SeedRuns]]:
                 f"all runs of {name} are on {corpus(first.config)}; make others too, such as with simulator=clinc150"
             )
         for at, other in enumerate(others, start=1):
-            _check_pair(name, first, other)
+            differ_in_corpus_alone(first, other)
             for earlier in groups[name][:at]:
                 if _messages(earlier) == _messages(other):
                     raise UsageError(
                         f"{earlier.path} and {other.path} are both of {name} on {corpus(other.config)}, and no two "
                         "seeds of one configuration; give each run once, all of one size and code"
                     )
+                if corpus(earlier.config) == corpus(other.config):
+                    raise UsageError(
+                        f"{earlier.path} and {other.path} have other messages, and both corpora are called "
+                        f"{corpus(other.config)}; give them names, simulator.corpus=FOLDER, and run again"
+                    )
     return {name: {corpus(group.config): group for group in known} for name, known in groups.items()}
-
-
-def _check_pair(experiment: str, first: SeedRuns, other: SeedRuns) -> None:
-    mine, theirs = (flat(_counted(group.manifest)) for group in (first, other))
-    if differ := [key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key)]:
-        key = differ[0]
-        raise UsageError(
-            f"runs of {experiment} on {corpus(first.config)} and {corpus(other.config)} differ in {key}: "
-            f"{mine.get(key)} and {theirs.get(key)}; what they show would not be the corpus alone"
-        )
-
-
-def _counted(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """All that has to be alike on two corpora."""
-    config = {key: value for key, value in manifest["config"].items() if key not in (*BESIDE, *OF_CORPUS)}
-    simulator = {key: value for key, value in config["simulator"].items() if key != "corpus"}
-    return {**config, "simulator": simulator, "arms": manifest["compositions"], "code": manifest["code"]}
 
 
 def _messages(group: SeedRuns) -> object:

@@ -1,6 +1,6 @@
 """Numbers and parts of the paper that matter: verdicts on a run of `skg_parameters`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 import numpy as np
@@ -10,13 +10,13 @@ from experiments.skg_parameters.verdicts import REFERENCE, Line, lines
 from skg_bench.analysis.comparison.assay import Measured
 from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.analysis.comparison.matched import Pair
-from skg_bench.analysis.comparison.over_corpora import over_corpora
+from skg_bench.analysis.comparison.over_corpora import differ_in_corpus_alone, over_corpora
 from skg_bench.analysis.comparison.seeds import SeedRuns, by_configuration
 from skg_bench.analysis.counts.measure import measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.analysis.summary.saturation import corpus
+from skg_bench.analysis.summary.saturation import BUILT_IN, corpus
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
 from skg_bench.core.errors import UsageError
@@ -28,7 +28,6 @@ COLUMNS = (
 )  # fmt: skip
 POINTS = (("As the paper has it", False), ("At the sensitive point", True))
 SWEPT = ("threshold", "candidates that reach it", "hits", "right hits", "utility")
-BUILT_IN = "the built-in corpus"  # as `corpus` names it
 VERBATIM = 0.9999  # cosine of a text with itself, on the grid of vectors
 READ = (
     "*At hits*: the operating point, the hit rate of the reference. *Reference - never*: a verdict needs a reference "
@@ -72,27 +71,28 @@ Point = tuple[SeedRuns, Sequence[Line]]
 
 
 def findings(points: Sequence[Point]) -> list[Finding]:
-    """One for each question, for `skg-bench claims`: on the built-in corpus where it was run, held against others."""
-    return over_corpora({name: corpus_findings(some) for name, some in by_corpus(points).items()})
+    """One for each question, for `skg-bench claims`: on the built-in corpus where it was asked there, held against
+    others at the same operating point: the sensitive one where there is an answer, else the paper's own.
+    """
+    gathered, sensitive = by_corpus(points), dict[tuple[str, str], bool]()
+    for some in gathered.values():
+        questions = [(line.id, line.asks, line.sensitive) for _, claim_lines in some for line in claim_lines]
+        here = {(id_, asks): (id_, asks, True) in questions for id_, asks, _ in questions}
+        sensitive = {**here, **sensitive}
+    return over_corpora({name: corpus_findings(some, sensitive) for name, some in gathered.items()})
 
 
 def by_corpus(points: Sequence[Point]) -> dict[str, list[Point]]:
     """Points by the name of their corpus, the built-in one first."""
     gathered: dict[str, list[Point]] = {}
     for point in points:
-        gathered.setdefault(corpus_name(point[0]), []).append(point)
+        gathered.setdefault(corpus(point[0].config), []).append(point)
     return dict(sorted(gathered.items(), key=lambda item: item[0] != BUILT_IN))
 
 
-def corpus_name(run: SeedRuns) -> str:
-    """The corpus of a run; the built-in one has a single name."""
-    name = corpus(run.config)
-    return BUILT_IN if name in ("", "builtin") else name
-
-
-def corpus_findings(points: Sequence[Point]) -> list[Finding]:
-    """Findings on one corpus: at the sensitive point where a question was asked there, else at the paper's own, whose
-    figure stands beside it.
+def corpus_findings(points: Sequence[Point], sensitive: Mapping[tuple[str, str], bool]) -> list[Finding]:
+    """Findings on one corpus, each question at the operating point that `sensitive` names. At the sensitive one the
+    figure at the paper's own point stands beside it.
     """
     results, answers_of = list[Finding](), dict[tuple[str, str], list[tuple[Line, Evidence]]]()
     for run, claim_lines in points:
@@ -103,10 +103,10 @@ def corpus_findings(points: Sequence[Point]) -> list[Finding]:
         for line in claim_lines:
             if isfinite(line.utility.estimate.mean):  # else nobody was there long enough
                 answers_of.setdefault((line.id, line.asks), []).append((line, evidence))
-    for answers in answers_of.values():
-        line, evidence = max(answers, key=lambda answer: answer[0].sensitive)
-        papers = next((other for other, _ in answers if not other.sensitive and line.sensitive), None)
-        results.append(_finding(line, papers, evidence))
+    for question, answers in answers_of.items():
+        here = [answer for answer in answers if answer[0].sensitive == sensitive[question]]
+        papers = next((other for other, _ in answers if not other.sensitive and sensitive[question]), None)
+        results += [_finding(line, papers, evidence) for line, evidence in here]
     return results
 
 
@@ -163,35 +163,52 @@ def analyse(runs: Runs) -> Report:
     """Analyses runs of `skg_sensitive`, `skg_sensitive_parts` and `skg_parameters`, or some of them, each of several
     seeds; nothing expected is checked.
     """
-    groups = by_configuration(runs)
-    points = [(run, lines(run)) for run in groups]
-    tables = []
+    groups = sorted(by_configuration(runs), key=lambda run: (-len(run.runs), str(run.config["experiment"])))
+    points, tables = [(run, lines(run)) for run in groups], list[Table]()
+    _alike(groups)
+    sweeps, scales = list[Table](), list[str]()
     for nth, (name, some) in enumerate(by_corpus(points).items()):
-        every = [line for _, claim_lines in some for line in claim_lines]
-        twice = [(line.id, line.asks, line.sensitive) for line in every]
-        if len(set(twice)) < len(twice):
-            raise UsageError(
-                f"{some[0][0].path} and {some[1][0].path} ask the same and differ in more than their seeds"
-            )
+        _ask_once(some)
         where = f", on {name}" if nth else ""
+        every = [line for _, claim_lines in some for line in claim_lines]
         tables += [
             Table(title + where, COLUMNS, [cells(line) for line in every if line.sensitive == sensitive])
             for title, sensitive in POINTS
         ]
-    sweeping = [run for run in groups if REFERENCE in run.arms][:1]
-    sweeps = [Table("What thresholds mean on the scale of scores", SWEPT, thresholds(run)) for run in sweeping]
+        for run in [run for run, _ in some if REFERENCE in run.arms][:1] if not sweeps else ():
+            sweeps.append(Table(f"What thresholds mean on the scale of scores{where}", SWEPT, thresholds(run)))
+            scales.append(verbatim(run))
     text = page(
         "Numbers and parts of the SKG paper", COMMAND, " ".join(map(_scope, groups)), READ,
-        *(table for table in tables if table.rows), *sweeps, *map(verbatim, sweeping),
+        *(table for table in tables if table.rows), *sweeps, *scales,
     )  # fmt: skip
     return Report([*(table for table in tables if table.rows), *sweeps], text, findings=lambda: findings(points))
+
+
+def _alike(groups: Sequence[SeedRuns]) -> None:
+    """Runs of an experiment may differ in corpus, users and weeks; UsageError for others."""
+    for run in groups:
+        same = [other for other in groups if other.config["experiment"] == run.config["experiment"]]
+        differ_in_corpus_alone(same[0], run, but=("users", "weeks"))
+
+
+def _ask_once(points: Sequence[Point]) -> None:
+    """UsageError for two runs on one corpus that ask the same."""
+    runs_by_question = dict[tuple[str, str, bool], SeedRuns]()
+    for run, claim_lines in points:
+        for line in claim_lines:
+            if (earlier := runs_by_question.setdefault((line.id, line.asks, line.sensitive), run)) is not run:
+                raise UsageError(
+                    f"{earlier.path} and {run.path} ask the same on {corpus(run.config)}, and are no two seeds of one "
+                    "configuration; give each run once"
+                )
 
 
 def _scope(run: SeedRuns) -> str:
     m, seeds = run.manifest, ", ".join(str(each.manifest["seed"]) for each in run.runs)
     return (
         f"{m['config']['experiment']}: {m['users']} users, {m['weeks']} weeks, each of the seeds {seeds}, on "
-        f"{corpus_name(run)}; 95 % for new users and requests."
+        f"{corpus(run.config)}; 95 % for new users and requests."
     )
 
 

@@ -341,6 +341,17 @@ def array_of(path: str | Path) -> "np.ndarray":
         return array
 
 
+def stamp(path: str | Path) -> tuple[str, int, int]:
+    """Which file a path leads to, its time [ns] and its size [bytes]; zeros where there is none. What is kept of a file
+    from one run of this process to the next is kept under its stamp: it may be another file then.
+    """
+    place = os.path.realpath(path)
+    with suppress(OSError, ValueError):
+        status = Path(place).stat()
+        return place, status.st_mtime_ns, status.st_size
+    return place, 0, 0
+
+
 @contextmanager
 def parquet_of(path: str | Path, **options: Any) -> Iterator["pq.ParquetFile"]:
     """An opened Parquet file, with `options` of pyarrow's.

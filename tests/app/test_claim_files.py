@@ -25,7 +25,6 @@ from skg_bench.app.claim_inputs import analysis, refusal, surroundings
 from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import DATA, EXPERIMENTS
-from skg_bench.simulator.answers.clinc150_file import clinc150_corpus
 from skg_bench.study.guardian import drawing
 
 ROOT = DATA.parent
@@ -69,7 +68,6 @@ def test_a_file_about_a_dataset_that_is_not_on_this_machine_counts_by_its_config
 ) -> None:
     for home in ("SKG_BENCH_SHARED", "XDG_CACHE_HOME"):
         monkeypatch.setenv(home, str(tmp_path))
-    clinc150_corpus.cache_clear()
     source = claim_inputs._now((*OVERRIDES, "simulator=clinc150", "embedder=hashing"))
     assert source is not None
     assert "simulator" not in source.data

@@ -1,13 +1,16 @@
 """Verdicts on several corpora: the figures are those of `compare`, and a verdict that turns is told as such."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import skg_bench
 from experiments.other_corpora.analysis import KINDS, ArmByCorpus, analyse, by_corpus, gathered
+from skg_bench.analysis.comparison.over_corpora import differ_in_corpus_alone
 from skg_bench.analysis.counts.measure import Verdict
 from skg_bench.app.readmes import tables
 from skg_bench.runfolder.run import Run
@@ -96,11 +99,35 @@ def test_runs_that_tell_nothing_about_corpora_are_refused(runs: list[Run], tmp_p
     ):  # fmt: skip
         with pytest.raises(skg_bench.UsageError, match=why):
             gathered(some)
+    mine = tmp_path / "mine"
+    shutil.copytree(ROOT / "data" / "corpus", mine, ignore=shutil.ignore_patterns("minilm*"))
+    named = [f"simulator.corpus={mine}", "embedder=hashing"]
+    before = other("before", *named)
+    (mine / "one_offs.txt").write_text("what is this\nand that\n", "utf-8")
+    with pytest.raises(skg_bench.UsageError, match=r"have other messages, and both corpora are called .*mine; give"):
+        gathered([before, other("after", *named)])
     bare = skg_bench.run(
         ["experiment=controls", "arms={skg: []}", "users=2", "weeks=1", "workers=1", f"out={tmp_path / 'bare'}"]
     )
     with pytest.raises(skg_bench.UsageError, match="has no arm 'never'"):
         gathered([bare])
+
+
+def test_arms_that_read_other_files_are_not_held_against_one_another(runs: list[Run]) -> None:
+    """Such as a prompt that was edited between the runs: its digest in the manifest is all that tells."""
+    ours, theirs = gathered(runs)["controls"].values()
+    edited = replace(theirs, runs=tuple(map(Edited, (run.path for run in theirs.runs))))
+    with pytest.raises(skg_bench.UsageError, match=r"differ in data\.prompts\.chooser: None and another"):
+        differ_in_corpus_alone(ours, edited)
+
+
+class Edited(Run):
+    """A run whose model read another prompt."""
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        content = Run(self.path).manifest
+        return {**content, "data": {**content["data"], "prompts.chooser": "another"}}
 
 
 def test_the_readme_is_right_about_stored_texts() -> None:

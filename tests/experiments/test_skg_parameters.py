@@ -3,7 +3,9 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -16,6 +18,7 @@ from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.comparison.seeds import SeedRuns
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
+from skg_bench.analysis.summary.saturation import BUILT_IN
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Table
@@ -211,6 +214,40 @@ def test_each_corpus_has_its_tables_and_a_finding_has_the_figures_of_all(run: Ru
     assert {source.data["simulator"] for source in results[0].evidence.sources} == {
         each.manifest["data"]["simulator"] for each in (run, few)
     }
+
+
+def test_the_order_of_runs_changes_no_table_and_no_finding(run: Run, tmp_path: Path) -> None:
+    few = small(tmp_path / "run", "users=8", "weeks=2", "simulator.corpus=builtin_120")
+    one_way, other_way = analyse([run, few]), analyse([few, run])
+    assert one_way.findings
+    assert other_way.findings
+    assert one_way.findings() == other_way.findings()
+    assert [part.markdown() for part in one_way.parts] == [part.markdown() for part in other_way.parts]  # type: ignore[union-attr]
+
+
+def test_runs_that_differ_in_more_than_their_corpus_are_refused(run: Run, tmp_path: Path) -> None:
+    dear = small(tmp_path / "dear", "users=4", "weeks=1", "simulator.corpus=builtin_120", "utility.wrong=3")
+    with pytest.raises(
+        UsageError, match=r"on the built-in corpus and builtin_120 differ in utility\.wrong: 1\.0 and 3"
+    ):
+        analyse([run, dear])
+    with pytest.raises(UsageError, match="ask the same on the built-in corpus, and are no two seeds of one config"):
+        analyse([run, run])
+
+
+def test_points_of_two_corpora_are_held_against_one_another_only_if_they_are_the_same(run: Run) -> None:
+    number, part = lines(one(run))
+    other = replace(part.utility.contrast, reference="prompts_no_reranker")
+    sensitive = replace(part, utility=replace(part.utility, contrast=other), verdict="reproduced")
+    elsewhere = one(run)
+    with patch("experiments.skg_parameters.analysis.corpus", lambda config: config["name"]):
+        ours, theirs = (
+            SimpleNamespace(runs=elsewhere.runs, config={**elsewhere.config, "name": name}, arms=[])
+            for name in (BUILT_IN, "theirs")
+        )
+        results = findings([(ours, [sensitive]), (theirs, [number, part])])  # type: ignore[list-item]
+    assert {result.id: " On theirs " in result.words for result in results} == {"K10": False, "K11": False}
+    assert next(result for result in results if result.id == "K11").words.startswith("On theirs alone: ")
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """An index over a shared skillbook: what it finds, that files are checked, and that it routes as MaxSim does."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -110,6 +111,57 @@ def test_an_index_holds_no_pickle(vectors: I16, skill: I32, tmp_path: Path) -> N
     (tmp_path / "index.json").write_text(json.dumps(description))
     with pytest.raises(UsageError, match="nothing is unpickled"):
         load_index(tmp_path)
+
+
+def test_files_that_no_save_wrote_are_refused_although_their_digests_are_right(
+    vectors: I16, skill: I32, tmp_path: Path
+) -> None:
+    """Of a flat index: examples or skills of another kind. Of an hnsw one: what FAISS cannot read, and distances."""
+    from skg_bench.router.shared.index import _digest
+
+    def altered(kind: IndexKind, name: str, write: Callable[[Path], object]) -> Path:
+        folder = tmp_path / f"{kind}-{len(list(tmp_path.iterdir()))}"
+        build_index(vectors[:100], skill[:100], kind).save(folder)
+        write(folder / name)
+        description = json.loads((folder / "index.json").read_text())
+        description["blake2b"][name] = _digest(folder / name)
+        (folder / "index.json").write_text(json.dumps(description))
+        return folder
+
+    distances = faiss.IndexFlatL2(384)
+    distances.add(vectors[:100].astype(np.float32))
+    for folder in (
+        altered("flat", "vectors.npy", lambda file: np.save(file, np.full((100, 384), np.nan))),
+        altered("flat", "skill.npy", lambda file: np.save(file, np.int32(3))),
+        altered("flat", "skill.npy", lambda file: np.save(file, skill[:100] - 1)),
+        altered("flat", "skill.npy", lambda file: np.save(file, skill[:100].astype("U4"))),
+        altered("hnsw", "index.faiss", lambda file: file.write_bytes(b"garbage")),
+        altered("hnsw", "index.faiss", lambda file: faiss.write_index(distances, str(file))),
+    ):
+        with pytest.raises(UsageError, match="build"):
+            load_index(folder)
+    for text in ("[" * 100_000, "null", json.dumps({"kind": "annoy"})):
+        (folder / "index.json").write_text(text)
+        with pytest.raises(UsageError, match="holds no index"):
+            load_index(folder)
+
+
+def test_no_message_has_no_neighbours_and_no_neighbour_is_an_error(index: Index, vectors: I16) -> None:
+    example, dots = index.search(vectors[:0], 5)
+    assert example.shape == dots.shape == (0, 5)
+    with pytest.raises(UsageError, match="0 nearest examples; ask for 1 or more"):
+        index.search(vectors[E:], 0)
+
+
+def test_what_is_on_a_gpu_orders_ties_as_elsewhere_and_is_not_saved(tmp_path: Path) -> None:
+    """An index of whole examples, as a flat one is there."""
+    whole, skill = np.ones((8, 16), np.int16), np.array([7, 6, 5, 4, 3, 2, 1, 0], np.int32)
+    flat = faiss.IndexFlatIP(16)
+    flat.add(whole.astype(np.float32))
+    index = Index("flat", 16, skill, flat, gpu=True)
+    assert index.search(whole[:1], 2)[0].tolist() == [[7, 6]]
+    with pytest.raises(UsageError, match="save the one from which `on_gpu` made it"):
+        index.save(tmp_path)
 
 
 def test_fewer_examples_than_wanted_leave_the_rest_empty(vectors: I16) -> None:
@@ -250,7 +302,11 @@ def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16,
     first = router.route(query, books).skill[:, 0]
     without = router.route(query, replace(books, active=np.arange(SKILLS) != first[:, None]))
     assert not (without.skill == first[:, None]).any()
-    with pytest.raises(UsageError, match="an index of 6000 examples of 60 skills over a book with 100 of"):
+    with pytest.raises(UsageError, match="an index of 6000 examples of 60 skills, and a book with 100 of 2"):
         router.route(query, shared_book(vectors, example[:100], skill[:100], 8))
+    other = skill.copy()
+    other[np.flatnonzero(np.diff(skill))[0]] += 1  # as many examples and skills, and one of them is another skill's
+    with pytest.raises(UsageError, match="or of others; build the index again"):
+        router.route(query, shared_book(vectors, example, other, 8))
     with pytest.raises(UsageError, match=r"router\.neighbours=0 must be at least 1"):
         SharedMaxSim(router.index, vectors, 3, 0)

@@ -10,8 +10,8 @@ built with several threads is another graph each time, so what is to be repeated
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
@@ -20,15 +20,16 @@ from typing import Any, Literal
 import numpy as np
 
 from skg_bench.core.errors import UsageError, install_hint
-from skg_bench.core.foreign import array_of, blocks_of, raw_bytes
+from skg_bench.core.foreign import FAULTS, array_of, blocks_of, json_file
 from skg_bench.core.grid import F32, F64, I16, I32, I64
+from skg_bench.core.shapes import shaped
 
 IndexKind = Literal["flat", "hnsw", "ivf"]
 _CHUNK = 1 << 16  # vectors that are widened at a time
 _CODES = 127  # the largest code of a coordinate: 8 bits with a sign
 _FLOAT32 = 2.0**-24  # what one sum or product loses, relative
 _PER_LIST = 39  # training vectors a list, the least that FAISS takes without a warning
-_WHOLE, _FAISS, _SKILL = "vectors.npy", "index.faiss", "skill.npy"
+_WHOLE, _FAISS, _SKILL, _DESCRIPTION = "vectors.npy", "index.faiss", "skill.npy", "index.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Rounded:
         lost = vectors.shape[1] * _FLOAT32 * (self.length + self.rest)
         bound += _length(coarse) * (self.rest + lost) + _length(messages - coarse) * self.length
         dots = [self.whole[e].astype(np.float32) @ q for e, q in zip(example, vectors.astype(np.float32), strict=True)]
-        return example, np.stack(dots), bound
+        return example, np.array(dots, np.float32).reshape(example.shape), bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +78,21 @@ class Index:
     skill: I32  # [E] the skill that each example belongs to
     found: Any  # faiss.Index over the examples
     rounded: Rounded | None = None  # what `found` holds of a flat index; None: the examples themselves
+    gpu: bool = False
 
     def search(self, vectors: I16, k: int) -> tuple[I32, F32]:
         """Messages `[B, D]` to the `k` nearest examples: indices `[B, k]` and exact dot products, nearest first.
 
-        Equal dot products are ordered by skill, then by example; -1 and 0 beyond the end. Raises UsageError for
-        vectors of other dimensions.
+        Equal dot products are ordered by skill, then by example; where an approximate index cuts them off, by FAISS.
+        -1 and 0 beyond the end. Raises UsageError for vectors of other dimensions, and for k below 1.
         """
+        if k < 1:
+            raise UsageError(f"{k} nearest examples; ask for 1 or more")
         n = len(self.skill)
         number = place = min(k, n)
         while True:
             example, dots, bound = self.candidates(vectors, number)
-            if number == n or self.rounded is None or (dots[:, place - 1] > bound).all():
+            if number == n or self.kind != "flat" or (dots[:, place - 1] > bound).all():
                 break
             number = min(2 * number, n)
         empty = ((0, 0), (0, max(0, k - number)))
@@ -135,21 +139,33 @@ class Index:
             cpu = faiss.IndexFlatIP(self.dimensions)
             cpu.add(self.rounded.whole.astype(np.float32))
         on_gpu = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, cpu)
-        return Index(self.kind, self.dimensions, self.skill, on_gpu)
+        return Index(self.kind, self.dimensions, self.skill, on_gpu, gpu=True)
 
     def save(self, folder: Path) -> None:
         """Write the examples of a flat index or `index.faiss`, `skill.npy`, and `index.json`, which holds the others'
-        hashes.
+        hashes. Raises UsageError for an index on a GPU.
         """
+        if self.gpu:
+            raise UsageError("an index on a GPU is not saved; save the one from which `on_gpu` made it")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.rounded is None:
             _faiss().write_index(self.found, str(folder / _FAISS))
         else:
             np.save(folder / _WHOLE, self.rounded.whole)
         np.save(folder / _SKILL, self.skill)
-        description = {"kind": self.kind, "dimensions": self.dimensions, "examples": len(self.skill)}
-        text = json.dumps(description | {"blake2b": {n: _digest(folder / n) for n in _files(self.kind)}}, indent=1)
-        (folder / "index.json").write_text(text + "\n", "utf-8")
+        digests = {name: _digest(folder / name) for name in _files(self.kind)}
+        description = _Description(self.kind, self.dimensions, len(self.skill), digests)
+        (folder / _DESCRIPTION).write_text(json.dumps(asdict(description), indent=1) + "\n", "utf-8")
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What `index.json` says."""
+
+    kind: IndexKind
+    dimensions: int
+    examples: int
+    blake2b: Mapping[str, str]  # digests of the other files
 
 
 def build_index(
@@ -171,14 +187,7 @@ def build_index(
 
     Raises UsageError for no examples, and for settings that make no sense.
     """
-    if vectors.ndim != 2 or not len(vectors) or len(vectors) != len(skill):
-        raise UsageError(
-            f"{vectors.shape} vectors and {len(skill)} skills; an index needs one vector and skill an example"
-        )
-    if not np.issubdtype(vectors.dtype, np.int16):
-        raise UsageError(
-            f"vectors are {vectors.dtype}; an index takes int16 on the grid, as `core.embedding_grid.quantise` gives"
-        )
+    skill = _checked(vectors, skill)
     e, d = vectors.shape
     if lists is None:
         lists = max(1, min(int(4 * np.sqrt(e)), e // _PER_LIST))
@@ -192,7 +201,7 @@ def build_index(
     faiss = _faiss()
     inner = faiss.METRIC_INNER_PRODUCT
     if kind == "flat":
-        return _flat(vectors, np.ascontiguousarray(skill, np.int32))
+        return _flat(vectors, skill)
     if kind == "hnsw":
         made = faiss.IndexHNSWFlat(d, links, inner)
         made.hnsw.efSearch = effort
@@ -204,31 +213,50 @@ def build_index(
         raise UsageError(f"kind={kind!r}, valid are flat, hnsw, ivf")
     for first in range(0, e, _CHUNK):
         made.add(vectors[first : first + _CHUNK].astype(np.float32))
-    return Index(kind, d, np.ascontiguousarray(skill, np.int32), made)
+    return Index(kind, d, skill, made)
+
+
+def _checked(vectors: I16, skill: I32) -> I32:
+    """The skills of examples that an index can be built over; UsageError for others."""
+    if vectors.ndim != 2 or not len(vectors) or skill.shape != vectors.shape[:1]:
+        raise UsageError(
+            f"{vectors.shape} vectors and {skill.shape} skills; an index needs one vector and skill an example"
+        )
+    if vectors.dtype != np.int16:
+        raise UsageError(
+            f"vectors are {vectors.dtype}; an index takes int16 on the grid, as `core.embedding_grid.quantise` gives"
+        )
+    return _skills(skill)
+
+
+def _skills(skill: I32) -> I32:
+    if not np.issubdtype(skill.dtype, np.integer) or int(skill.min(initial=0)) < 0:
+        raise UsageError(f"skills of examples are {skill.dtype} from {skill.min()} on; they are numbers from 0 on")
+    return np.ascontiguousarray(skill, np.int32)
 
 
 def load_index(folder: Path) -> Index:
     """The index that `save` wrote. Nothing is unpickled, and files of another content are refused (UsageError)."""
     try:
-        description = json.loads(raw_bytes(folder / "index.json"))
-        kind, dimensions, examples, digests = (description[k] for k in ("kind", "dimensions", "examples", "blake2b"))
-        if changed := [name for name in _files(kind) if _digest(folder / name) != digests[name]]:
-            raise UsageError(
-                f"{folder}: {', '.join(changed)} changed since index.json was written; build the index again"
-            )
+        known = shaped(_Description, json_file(folder / _DESCRIPTION), _DESCRIPTION)
+        if changed := [name for name in _files(known.kind) if _digest(folder / name) != known.blake2b[name]]:
+            raise ValueError(f"{', '.join(changed)} changed since index.json was written")
         skill = array_of(folder / _SKILL)
-        index = (
-            _flat(array_of(folder / _WHOLE), skill)
-            if kind == "flat"
-            else Index(kind, dimensions, skill, _faiss().read_index(str(folder / _FAISS)))
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{folder} holds no index ({error!r}); build one and save it there") from error
-    if (index.found.d, index.found.ntotal, len(skill)) != (dimensions, examples, examples):
+        if known.kind == "flat":
+            whole = array_of(folder / _WHOLE)
+            index = _flat(whole, _checked(whole, skill))
+        else:
+            index = Index(known.kind, known.dimensions, _skills(skill), _faiss().read_index(str(folder / _FAISS)))
+        size = (index.found.d, index.found.ntotal, *skill.shape)
+    except (OSError, UsageError, RuntimeError, *FAULTS) as error:  # RuntimeError is what FAISS raises
+        raise UsageError(f"{folder} holds no index ({error}); build one and save it there") from error
+    if size != (known.dimensions, known.examples, known.examples):
         raise UsageError(
-            f"{folder}: index.json says {examples} examples of {dimensions} dimensions, the files hold "
-            f"{index.found.ntotal} of {index.found.d} and {len(skill)} skills; build the index again"
+            f"{folder}: index.json says {known.examples} examples of {known.dimensions} dimensions, the files hold "
+            f"{index.found.ntotal} of {index.found.d} and {skill.shape} skills; build the index again"
         )
+    if index.found.metric_type != _faiss().METRIC_INNER_PRODUCT:
+        raise UsageError(f"{folder} holds an index of distances, not of dot products; build the index again")
     return index
 
 

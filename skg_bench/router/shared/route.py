@@ -36,12 +36,12 @@ class SharedMaxSim:
                 raise UsageError(f"router.{name}={value} must be at least 1")
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
-        """The nearest active skills, nearest first; UsageError if the index was built over another book."""
-        width = books.active.shape[1]
-        if int(books.examples.count.max(initial=0)) != len(self.index.skill) or int(self.index.skill.max()) >= width:
+        """The nearest active skills, nearest first; UsageError if the index was built over examples of other skills."""
+        n, count = len(self.index.skill), books.examples.count
+        if len(count) and not (int(count.max()) == n and np.array_equal(books.examples.skill[0, :n], self.index.skill)):
             raise UsageError(
-                f"an index of {len(self.index.skill)} examples of {self.index.skill.max() + 1} skills over a book with "
-                f"{books.examples.count.max(initial=0)} of {width}; build it again from this book"
+                f"an index of {n} examples of {self.index.skill.max() + 1} skills, and a book with {count.max()} of "
+                f"{books.active.shape[1]}, or of others; build the index again from this book"
             )
         if self.neighbours is None:
             best = self._exact(query.text, books.active)

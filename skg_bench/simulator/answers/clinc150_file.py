@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import LONGEST_TEXT, bytes_of, json_of, plain
+from skg_bench.core.foreign import LONGEST_TEXT, bytes_of, json_of, plain, stamp
 from skg_bench.core.package import DATA
 from skg_bench.simulator.answers.corpus import Corpus
 from skg_bench.simulator.answers.intent_table import dealt, read_table
@@ -17,12 +17,17 @@ _FILE = "data_full.json"
 _REREAD = "; get the file again, or name another: simulator.corpus.file=FILE"
 
 
-@lru_cache(maxsize=4)
 def clinc150_corpus(file: str | None, table: str | None, split: Split, values: int) -> Corpus:
     """The corpus of a split; parameters are those of `conf/simulator/clinc150.yaml`.
 
     Raises UsageError.
     """
+    places = datasets()["clinc150"].locations(_FILE) if file is None else (file,)
+    return _corpus(file, table, split, values, tuple(map(stamp, (*places, *([table] if table else [])))))
+
+
+@lru_cache(maxsize=4)
+def _corpus(file: str | None, table: str | None, split: Split, values: int, _stamps: tuple[object, ...]) -> Corpus:
     source = file or f"{_FILE} of clinc150"
     pairs, one_offs = _read(_raw(file), split, source)
     intents, slotted = read_table(Path(table) if table else DATA / "clinc150.yaml")

@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import LONGEST_TEXT, text_of
+from skg_bench.core.foreign import LONGEST_TEXT, stamp, text_of
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.package import DATA
 from skg_bench.simulator.yaml_files import yaml_of
@@ -32,6 +32,7 @@ _CELLS = 2**28  # of a table of wordings by request type, or of intents by inten
 _WEEKDAYS = {"any": (1.0, 1.0), "workdays": (1.0, 0.15), "weekend": (0.15, 1.0)}  # weight on workdays, at weekends
 _REQUIRED = ("intent", "kind", "hours", "weekdays", "follows", "answer", "wordings")
 _KNOWN = {*_REQUIRED, "effect", "ttl_hours", "asked", "slot"}
+_ONE_OFFS = "one_offs.txt"
 BUILT_IN = (DATA / "corpus", DATA / "more")  # folders: our first 120 intents, and 180 further ones
 
 
@@ -96,7 +97,8 @@ def load_corpus(path: str | Path | None = None) -> Corpus:
 
     Raises UsageError for a missing folder, an intent without wordings, unknown fields or values, and duplicates.
     """
-    return _load((Path(path),) if path else BUILT_IN)
+    folders = (Path(path),) if path else BUILT_IN
+    return _load(folders, tuple(stamp(file) for folder in folders for file in (*_intents(folder), folder / _ONE_OFFS)))
 
 
 def with_one_offs(corpus: Corpus, share: float, source: CorpusNames) -> Corpus:
@@ -113,11 +115,15 @@ def with_one_offs(corpus: Corpus, share: float, source: CorpusNames) -> Corpus:
     return corpus
 
 
+def _intents(folder: Path) -> list[Path]:
+    return sorted((folder / "intents").glob("*.yaml"))
+
+
 @lru_cache(maxsize=4)
-def _load(folders: tuple[Path, ...]) -> Corpus:
+def _load(folders: tuple[Path, ...], _stamps: tuple[object, ...]) -> Corpus:
     rows, one_offs, places = list[dict[str, Any]](), list[str](), dict[str, str]()
     for folder in folders:
-        files = sorted((folder / "intents").glob("*.yaml"))
+        files = _intents(folder)
         if not files:
             raise UsageError(f"{folder} is no corpus: it needs intents/*.yaml, and one_offs.txt (see data/corpus)")
         for file in files:
@@ -126,7 +132,7 @@ def _load(folders: tuple[Path, ...]) -> Corpus:
                 if (first := places.setdefault(row["intent"], place)) != place:
                     raise UsageError(f"{place}: {row['intent']!r} is also the name of {first}; rename one of them")
                 rows.append(row)
-        file = folder / "one_offs.txt"
+        file = folder / _ONE_OFFS
         one_offs += [line.strip() for line in text_of(file).splitlines() if line.strip()] if file.is_file() else []
     try:
         return _compile(rows, one_offs)

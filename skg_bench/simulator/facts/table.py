@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import stamp
 from skg_bench.core.grid import I32
 from skg_bench.core.package import DATA
 from skg_bench.simulator.yaml_files import yaml_of
@@ -67,7 +68,7 @@ def fact_table(path: str | None, types: Sequence[str], intents: Sequence[str]) -
     unknown names.
     """
     files = (Path(path),) if path else _built_in(frozenset([*types, *intents]))
-    return _compiled(files, tuple(types), tuple(intents))
+    return _compiled(files, tuple(types), tuple(intents), tuple(map(stamp, files)))
 
 
 @lru_cache(maxsize=4)
@@ -91,7 +92,9 @@ def _one_document(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _compiled(files: tuple[Path, ...], types: tuple[str, ...], intents: tuple[str, ...]) -> FactTable:
+def _compiled(
+    files: tuple[Path, ...], types: tuple[str, ...], intents: tuple[str, ...], _stamps: tuple[object, ...]
+) -> FactTable:
     file = files[-1]
     document = yaml_of(file) if len(files) == 1 else _one_document([yaml_of(file) for file in files])
     if not isinstance(document, dict) or set(document) != set(_SECTIONS):

@@ -6,7 +6,7 @@ neither. The context of a trigger is its category and its time of day: `category
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import text_of
+from skg_bench.core.foreign import stamp, text_of
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.package import DATA
 from skg_bench.skillbook.library.strategy_files import CONTENTS_FILE, KINDS_FILE, read_contents, read_kinds
@@ -22,6 +22,7 @@ from skg_bench.skillbook.library.trigger_files import TRIGGERS, TriggerParts, na
 from skg_bench.skillbook.word_cosines import WordCosines
 
 _LARGEST = 20_000_000  # bytes of a file
+_FILES = (KINDS_FILE, CONTENTS_FILE, TRIGGERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,18 @@ def packaged() -> Path:
     return next(iter(sorted(DATA.glob(f"*/{KINDS_FILE}"))), DATA / KINDS_FILE).parent
 
 
-@cache
 def strategies(folder: str | None = None) -> Strategies:
     """Strategies of a folder; None: those that come with the package.
 
     Raises UsageError for a folder that has none, and for what is missing or wrong in it.
     """
     home = packaged() if folder is None else Path(folder)
-    texts = {name: _text(home, name) for name in (KINDS_FILE, CONTENTS_FILE, TRIGGERS)}
+    return _strategies(home, tuple(stamp(home / name) for name in _FILES))
+
+
+@lru_cache(maxsize=8)
+def _strategies(home: Path, _stamps: tuple[object, ...]) -> Strategies:
+    texts = {name: _text(home, name) for name in _FILES}
     parts = read_parts(home / TRIGGERS, texts[TRIGGERS])
     names, persuades, discerns, fit = read_kinds(home / KINDS_FILE, texts[KINDS_FILE], parts.categories, parts.times)
     contents, kind, sound = read_contents(home / CONTENTS_FILE, texts[CONTENTS_FILE], names)

@@ -26,36 +26,35 @@ def finding(value: float, verdict: ClaimVerdict, half: float = 0.004, corpus: st
         (finding(0.02, "reproduced"), finding(0.01, "reproduced"), "reproduced"),
         (finding(0.02, "reproduced"), finding(-0.02, "not reproduced"), "depends on the corpus"),
         (finding(0.02, "reproduced"), finding(0.001, "not reproduced"), "depends on the corpus"),  # worth too little
-        (finding(0.02, "reproduced"), finding(-0.01, "not testable here"), "depends on the corpus"),
-        (
-            finding(0.02, "reproduced"),
-            finding(-0.001, "not testable here"),
-            "reproduced",
-        ),  # by noise, as far as is known
-        (finding(0.02, "reproduced"), finding(0.001, "not testable here"), "reproduced"),
-        (finding(-0.02, "not reproduced"), finding(0.01, "not testable here"), "depends on the corpus"),
-        (finding(0.001, "not reproduced"), finding(-0.001, "not testable here"), "not reproduced"),  # no sign was shown
+        # what has no verdict there turns none: the corpus is used up, seeds disagree, or the reference harms
+        (finding(0.02, "reproduced"), finding(-0.02, "not testable here"), "reproduced"),
         (finding(0.001, "not testable here"), finding(-0.02, "not reproduced"), "not testable here"),
     ],
 )
-def test_a_verdict_needs_no_other_one_and_no_other_sign_elsewhere(
+def test_a_verdict_depends_on_the_corpus_where_another_one_has_another_verdict(
     ours: Finding, theirs: Finding, verdict: ClaimVerdict
 ) -> None:
-    theirs = replace(theirs, evidence=finding(0, "reproduced", corpus=THEIRS).evidence)
-    [result] = over_corpora({OURS: [ours], THEIRS: [theirs, replace(theirs, claimed="something else")]})
+    theirs = on(THEIRS, theirs)
+    [result, other] = over_corpora({OURS: [ours], THEIRS: [theirs, replace(theirs, claimed="something else")]})
     assert result.verdict == verdict
     assert result.words.endswith(f" On Clinc150 {theirs.measured}, {theirs.verdict}.")
     assert result.words.startswith("On the built-in corpus" if verdict == "depends on the corpus" else "It is so.")
     assert [source.data["simulator"] for source in result.evidence.sources] == [OURS, THEIRS]
     assert result.measured == ours.measured
-
-
-def test_a_corpus_on_which_nothing_could_be_shown_turns_no_verdict() -> None:
-    untold = replace(finding(-0.02, "not testable here"), assay=Assay(BEHIND, AHEAD))
-    [result] = over_corpora({OURS: [finding(0.02, "reproduced")], THEIRS: [untold]})
-    assert result.verdict == "reproduced"
+    assert (other.claimed, other.words) == ("something else", "On Clinc150 alone: It is so.")
 
 
 def test_a_claim_that_was_tested_on_one_corpus_alone_stays_as_it_is() -> None:
     ours = finding(0.02, "reproduced")
     assert over_corpora({OURS: [ours]}) == over_corpora({OURS: [ours], THEIRS: []}) == [ours]
+
+
+def test_of_three_corpora_two_that_differ_are_enough() -> None:
+    by_corpus = {OURS: [finding(0.02, "reproduced")], THEIRS: [on(THEIRS, finding(0.01, "reproduced"))]}
+    [result] = over_corpora({**by_corpus, "third": [on("third", finding(-0.02, "not reproduced"))]})
+    assert result.verdict == "depends on the corpus"
+
+
+def on(corpus: str, known: Finding) -> Finding:
+    """A finding, as if it was made on another corpus."""
+    return replace(known, evidence=finding(0, "reproduced", corpus=corpus).evidence)
