@@ -15,6 +15,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.comparison import contrasts
 from skg_bench.analysis.comparison.assay import Assay, Measured
 from skg_bench.analysis.comparison.compare import compare
+from skg_bench.analysis.comparison.over_corpora import DEPENDS
 from skg_bench.analysis.comparison.seeds import SeedRuns
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
@@ -26,6 +27,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from tests.analysis.report.conftest import ARMS as SYNTHETIC
 from tests.analysis.synthetic import make_run
+from tests.imports import ROOT
 
 AHEAD, BEHIND = Measured(0.02, 0.01, 0.03, "utility per request"), Measured(-0.03, -0.05, -0.01, "utility per request")
 BETWEEN = Assay(AHEAD, AHEAD)
@@ -254,3 +256,13 @@ def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
     other = make_run(tmp_path / "run", users=4, weeks=2, per_week=10.0, arms=SYNTHETIC)
     with pytest.raises(UsageError, match="is no run of skg_parameters or skg_sensitive"):
         analyse([other])
+
+
+def test_the_readme_is_right_about_what_depends_on_the_corpus_and_which_threshold_is_better() -> None:
+    """Sentences on verdicts of several findings have no single cell."""
+    known = json.loads((ROOT / "reports" / "claims" / "skg_parameters.json").read_text("utf-8"))["findings"]
+    depends = [each["claimed"] for each in known if each["verdict"] == DEPENDS]
+    assert depends == ["a skillbook serves users better: a skill's prompt, every answer captured"]
+    thresholds = {each["claimed"]: each["verdict"] for each in known if each["id"] == "K11"}
+    assert [name for name, verdict in thresholds.items() if verdict == "not reproduced"] == ["a threshold of 0.6"]
+    assert len(thresholds) == 4
