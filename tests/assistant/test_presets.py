@@ -166,10 +166,12 @@ def test_mem0_that_is_not_installed_says_how_to_get_it(tmp_path: Path) -> None:
         run(tmp_path / "refused", mine=["assistant=mem0"])
 
 
-def test_a_memory_of_mem0_says_before_a_run_that_it_cannot_be_frozen() -> None:
-    unfrozen = Python("skg_bench.assistant.python.mem0.Mem0", None, {}, "user", False, True).unfrozen()
+@pytest.mark.parametrize(("name", "target"), {"mem0": "mem0.Mem0", "GPTCache": "gptcache.GPTCache"}.items())
+def test_a_memory_of_others_says_before_a_run_that_it_cannot_be_frozen(name: str, target: str) -> None:
+    """A copy would share it: what the frozen one is asked then stands in the memory that goes on."""
+    unfrozen = Python(f"skg_bench.assistant.python.{target}", None, {}, "user", False, True).unfrozen()
     assert unfrozen is not None
-    assert "copy.deepcopy fails: TypeError: mem0 cannot be copied" in unfrozen
+    assert f"copy.deepcopy fails: TypeError: {name} cannot be copied" in unfrozen
 
 
 def test_the_stand_in_for_qdrant_finds_the_nearest_of_its_key() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -26,6 +26,9 @@ class GPTCache:
         self._threshold = threshold
         self._model: Model | None = None  # of the message under way
         self._ask: Callable[..., str] | None = None  # made at the first message: nothing is imported before
+
+    def __deepcopy__(self, _memo: object) -> NoReturn:
+        raise TypeError("GPTCache cannot be copied: a copy would have the same database and cache")
 
     def answer(self, user: str, time: datetime, message: str, model: Model) -> str:
         """Words of the cache, or those of the model, which it then keeps."""
