@@ -16,7 +16,7 @@ from skg_bench.analysis.counts.measure import measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.analysis.summary.saturation import BUILT_IN, corpus
+from skg_bench.analysis.summary.saturation import OUR_CORPUS, corpus
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
 from skg_bench.core.errors import UsageError
@@ -87,7 +87,7 @@ def by_corpus(points: Sequence[Point]) -> dict[str, list[Point]]:
     gathered: dict[str, list[Point]] = {}
     for point in points:
         gathered.setdefault(corpus(point[0].config), []).append(point)
-    return dict(sorted(gathered.items(), key=lambda item: item[0] != BUILT_IN))
+    return dict(sorted(gathered.items(), key=lambda item: item[0] != OUR_CORPUS))
 
 
 def corpus_findings(points: Sequence[Point], sensitive: Mapping[tuple[str, str], bool]) -> list[Finding]:

@@ -21,7 +21,9 @@ from skg_bench.runfolder.manifest import counted_of, identity_of
 from skg_bench.runfolder.run import flat
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "hydra-core")
-_OUTPUT = (":(exclude,top)reports",)  # nothing of it is read by a run
+_UNREAD = tuple(  # of the checkout, what no run reads; prompts are pages too, and lie in the package
+    f":(exclude,top,glob){part}" for part in ("reports/**", "docs/**", "tests/**", "*.md", "experiments/**/*.md")
+)
 _NOT_CODE = ("_conf", "_data", "_experiments", "__pycache__")  # resolved into configuration and digests, or caches
 
 
@@ -161,7 +163,7 @@ def _commit() -> tuple[str | None, str | None]:
     package_root = packages()[0].root
     if _git(package_root, "ls-files", "--error-unmatch", "__init__.py") is None:
         return None, None
-    commit, diff = _git(package_root, "rev-parse", "HEAD"), _git(package_root, "diff", "HEAD", "--", "..", *_OUTPUT)
+    commit, diff = _git(package_root, "rev-parse", "HEAD"), _git(package_root, "diff", "HEAD", "--", "..", *_UNREAD)
     return (commit or b"").decode().strip() or None, hashlib.sha256(diff).hexdigest()[:16] if diff else None
 
 

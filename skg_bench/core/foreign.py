@@ -342,8 +342,9 @@ def array_of(path: str | Path) -> "np.ndarray":
 
 
 def stamp(path: str | Path) -> tuple[str, int, int]:
-    """Which file a path leads to, its time [ns] and its size [bytes]; zeros where there is none. What is kept of a file
-    from one run of this process to the next is kept under its stamp: it may be another file then.
+    """Place of the file to which a path leads, its time [ns] and size [bytes]; zeros where there is none.
+
+    What is kept of a file from one run of this process to the next is kept under its stamp: it may be another one then.
     """
     place = os.path.realpath(path)
     with suppress(OSError, ValueError):

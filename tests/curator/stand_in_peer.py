@@ -50,6 +50,7 @@ def act(mode: str, number: int, job: Any) -> Any:  # noqa: C901  a branch for ea
             os._exit(0)
         case "prints":
             print("Loading...", flush=True)  # noqa: T201  as a peer should not
+            time.sleep(60)  # it is ended before: else it might ask, which is paid for
         case "nonsense":
             return {"operations": ["no operation", {"type": "EAT"}, 7]}
         case "another":

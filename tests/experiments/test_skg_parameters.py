@@ -19,7 +19,7 @@ from skg_bench.analysis.comparison.over_corpora import DEPENDS
 from skg_bench.analysis.comparison.seeds import SeedRuns
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
-from skg_bench.analysis.summary.saturation import BUILT_IN
+from skg_bench.analysis.summary.saturation import OUR_CORPUS
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Table
@@ -245,7 +245,7 @@ def test_points_of_two_corpora_are_held_against_one_another_only_if_they_are_the
     with patch("experiments.skg_parameters.analysis.corpus", lambda config: config["name"]):
         ours, theirs = (
             SimpleNamespace(runs=elsewhere.runs, config={**elsewhere.config, "name": name}, arms=[])
-            for name in (BUILT_IN, "theirs")
+            for name in (OUR_CORPUS, "theirs")
         )
         results = findings([(ours, [sensitive]), (theirs, [number, part])])  # type: ignore[list-item]
     assert {result.id: " On theirs " in result.words for result in results} == {"K10": False, "K11": False}

@@ -14,7 +14,7 @@ from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.core.grid import F64, Bool
 
-BUILT_IN = "the built-in corpus"
+OUR_CORPUS = "the built-in corpus"
 LIMIT = 0.05  # above it, claims about curves and verdicts on utility read "not testable here"
 
 
@@ -53,7 +53,7 @@ def corpus(config: Mapping[str, Any]) -> str:
     users = simulator.get("users")  # a world may be made of another one's users
     chosen = simulator.get("corpus", users.get("corpus") if isinstance(users, Mapping) else None)
     if not isinstance(chosen, Mapping):
-        return BUILT_IN if chosen in (None, "", "builtin", ["builtin"]) else str(chosen)
+        return OUR_CORPUS if chosen in (None, "", "builtin", ["builtin"]) else str(chosen)
     parameters = ", ".join(f"{key}={value}" for key, value in chosen.items() if key != "_target_" and value is not None)
     return f"{chosen['_target_'].rpartition('.')[2]} ({parameters})"
 

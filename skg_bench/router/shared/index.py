@@ -160,7 +160,7 @@ class Index:
 
 @dataclass(frozen=True)
 class _Description:
-    """What `index.json` says."""
+    """Contents of `index.json`."""
 
     kind: IndexKind
     dimensions: int

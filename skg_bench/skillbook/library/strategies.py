@@ -101,8 +101,9 @@ def strategies(folder: str | None = None) -> Strategies:
 
     Raises UsageError for a folder that has none, and for what is missing or wrong in it.
     """
-    home = packaged() if folder is None else Path(folder)
-    return _strategies(home, tuple(stamp(home / name) for name in _FILES))
+    if folder is None:  # curators ask at each turn
+        return _strategies(packaged(), ())
+    return _strategies(Path(folder), tuple(stamp(Path(folder) / name) for name in _FILES))
 
 
 @lru_cache(maxsize=8)
