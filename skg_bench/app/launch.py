@@ -39,6 +39,7 @@ from skg_bench.core.temporary import sweep
 from skg_bench.core.world import World
 from skg_bench.engine import pieces
 from skg_bench.engine.agreement_judge import AgreementJudge
+from skg_bench.engine.controls import wants_controls
 from skg_bench.engine.execute import Progress, check_end, execute
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part, ours
@@ -299,7 +300,8 @@ def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
     run = Run(job.out)
     if fault := next(lost_shards(run, _places(job.plan, WHOLE)), None):
         raise UsageError(fault)
-    check_end(_needed(job), job.out, lambda _: lock.check())
+    if any(map(wants_controls, job.plan.arms)):
+        check_end(_needed(job), job.out, lambda _: lock.check())
     numbers, before = range(shards.count(run.manifest["users"])), run.manifest.get("shards", {})
     digests = {arm: [shards.belonging(run.path, run.key, "turns", arm, k).digest for k in numbers] for arm in run.arms}
     lock.check()

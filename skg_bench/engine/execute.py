@@ -24,7 +24,7 @@ from skg_bench.core.types import Similarity
 from skg_bench.engine import pieces
 from skg_bench.engine.checkpoint import Keeper
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
-from skg_bench.engine.controls import Ticks, check_controls, check_last_users, wants_controls
+from skg_bench.engine.controls import Ticks, check_controls, check_last_users
 from skg_bench.engine.instances import run_instances
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pools import fitted
@@ -105,11 +105,10 @@ def replay_job(plan: Plan, out: Path, turns: int) -> Iterator["Job"]:
 def check_end(plan: Plan, out: Path, progress: Ticks) -> None:
     """Check, when all shards are there, that assistants of somebody else kept their users apart to the end.
 
-    Raises UsageError where one did not.
+    Only a plan with such assistants needs it (`wants_controls`). Raises UsageError where one did not.
     """
-    if any(map(wants_controls, plan.arms)):
-        plan, vectors = _made_ready(plan, out, None)
-        check_last_users(Job(plan, out, UNNAMED, vectors, None).setting, plan.arms, plan.users, out, progress)
+    plan, vectors = _made_ready(plan, out, None)
+    check_last_users(Job(plan, out, UNNAMED, vectors, None).setting, plan.arms, plan.users, out, progress)
 
 
 def _made_ready(plan: Plan, out: Path, embedding: Progress | None) -> tuple[Plan, I16]:
