@@ -3,8 +3,8 @@
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, isfinite, sqrt
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,6 +64,7 @@ class Assumption:
     per_day: float
     labels: bool
     what: str
+    counted: float = 1.0
 
     @property
     def key(self) -> str:
@@ -81,7 +82,8 @@ class Assumption:
         if isinstance(within, str):
             within = sqrt(max(share * (1 - share) for share in (usual, turned)))
         precision = abs(turned - usual)
-        return study_size(within, self.between, precision=precision, per_day=self.per_day, labelled=self.labels)
+        study = study_size(within, self.between, precision=precision, per_day=self.per_day, labelled=self.labels)
+        return replace(study, users=ceil(study.users / self.counted))
 
 
 def size(value: Any) -> float:

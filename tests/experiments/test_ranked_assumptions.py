@@ -1,6 +1,7 @@
 """Every assumption is tried at both ends of its range, and ranked by the verdicts that it turns."""
 
 import re
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
@@ -70,6 +71,14 @@ def test_a_verdict_on_the_edge_has_no_study_and_a_share_of_1_is_studied_as_varie
     turned = 0.75  # from -0.1 to 0.3 on the way down
     study = study_size(sqrt(turned * (1 - turned)), 0.1, precision=0.25, per_day=2.0, labelled=True)
     assert row[6:] == (f"{study.users:,}", f"{study.days:,}", f"{study.labels:,}")
+
+
+def test_of_users_of_whom_a_tenth_counts_ten_times_as_many_are_watched() -> None:
+    by_name = {each.name: each for each in assumptions()}
+    for name, share in {"active_low": 0.1, "active_high": 0.1, "habit": 1.0}.items():
+        assumption = by_name[name]
+        counted, watched = replace(assumption, counted=1.0).study(0.5, 0.4), assumption.study(0.5, 0.4)
+        assert watched == replace(counted, users=round(counted.users / share))
 
 
 def test_a_small_sweep_makes_runs_of_both_ends(tmp_path: Path) -> None:
