@@ -11,6 +11,7 @@ import numpy as np
 
 from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError, install_hint
+from skg_bench.core.foreign import stamp
 from skg_bench.core.grid import I16, I64
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.embedder import cache, packaged
@@ -57,7 +58,7 @@ class SentenceTransformer:
         """The weights, what is done with them, and the libraries that the bits depend on."""
         choices = f"task {self.task} dimensions {self.dimensions} tokens {self.max_tokens} on {self.device}"
         libraries = " ".join(f"{name} {_version(name)}" for name in ("sentence-transformers", "transformers", "torch"))
-        return f"{self.model} {_weights(self)} {choices} {libraries}"
+        return f"{self.model} {_weights(self, _stamps(self))} {choices} {libraries}"
 
     def embed(self, texts: Sequence[str], progress: TextProgress | None = None) -> I16:
         return cache.through(self.digest, texts, partial(_embed, self), progress)
@@ -86,8 +87,14 @@ def _folder(what: SentenceTransformer) -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def _stamps(what: SentenceTransformer) -> Sequence[tuple[str, int, int]]:
+    """Stamps of the files in a model's folder: one that is edited between two runs of this process is another model."""
+    folder = _folder(what)
+    return tuple(stamp(file) for file in sorted(folder.rglob("*")) if file.is_file()) if folder else ()
+
+
 @lru_cache(maxsize=8)
-def _weights(what: SentenceTransformer) -> str:
+def _weights(what: SentenceTransformer, _files: Sequence[tuple[str, int, int]]) -> str:
     """Hash of the model's files, or its commit on the hub."""
     if folder := _folder(what):
         return packaged.contents(folder)
@@ -119,7 +126,7 @@ def _asked(what: SentenceTransformer) -> str:
 
 
 @lru_cache(maxsize=1)
-def _loaded(what: SentenceTransformer) -> Any:
+def _loaded(what: SentenceTransformer, files: Sequence[tuple[str, int, int]]) -> Any:
     try:
         import sentence_transformers
         import torch
@@ -134,7 +141,7 @@ def _loaded(what: SentenceTransformer) -> Any:
         sentence_transformers.SentenceTransformer,
         str(folder or what.model),
         device=what.device,
-        revision=None if folder else _weights(what),
+        revision=None if folder else _weights(what, files),
         truncate_dim=what.dimensions,
         trust_remote_code=what.trust_remote_code,
     )
@@ -162,9 +169,10 @@ def _first_line(error: BaseException) -> str:
 
 
 def _embed(what: SentenceTransformer, texts: Sequence[str]) -> I16:
+    model = _loaded(what, _stamps(what))
     if not texts:
-        return np.zeros((0, _loaded(what).get_embedding_dimension()), np.int16)
-    model, options = _loaded(what), {} if what.task is None else {"task": what.task}
+        return np.zeros((0, model.get_embedding_dimension()), np.int16)
+    options = {} if what.task is None else {"task": what.task}
     mask = model.preprocess(list(texts), **options).get("attention_mask")
     lengths: I64 = np.zeros(len(texts), np.int64) if mask is None else mask.sum(1).numpy()  # without one: no padding
     vector_by_row: dict[int, Any] = {}

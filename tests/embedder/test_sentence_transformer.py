@@ -150,8 +150,18 @@ def test_the_digest_is_of_what_the_model_is_and_of_what_is_done_with_it(made: Pa
     same = replace(model, model=str(changed)).digest
     assert same.replace(str(changed), "") == model.digest.replace(str(made), "")
     edit(changed / "config_sentence_transformers.json", prompts={"x": "y"})
-    sentence_transformer._weights.cache_clear()
     assert replace(model, model=str(changed)).digest != same
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_model_that_is_edited_between_two_runs_of_a_process_is_read_again(made: Path, tmp_path: Path) -> None:
+    edited = copy(made, tmp_path)
+    model, texts = replace(OWN, model=str(edited)), ["a text of some length, and more of it"]
+    digest, vectors = model.digest, model.embed(texts)
+    edit(edited / "sentence_bert_config.json", max_seq_length=4)
+    assert model.digest != digest
+    assert np.array_equal(model.embed(texts), replace(model, max_tokens=4).embed(texts))
+    assert not np.array_equal(model.embed(texts), vectors)
 
 
 @pytest.mark.usefixtures("offline")
@@ -255,7 +265,7 @@ def test_sizes_below_one_are_refused(field: str, value: int) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 0.0])
 def test_a_model_that_says_nonsense_is_refused(made: Path, monkeypatch: pytest.MonkeyPatch, bad: float) -> None:
     what = replace(OWN, model=str(made))
-    model = sentence_transformer._loaded(what)
+    model = sentence_transformer._loaded(what, sentence_transformer._stamps(what))
     monkeypatch.setattr(model, "encode", lambda texts, **_: np.full((len(texts), 8), bad))
     with pytest.raises(UsageError, match=r"1 of 1 embedding vectors are zero or not finite"):
         what.embed(["a"])
