@@ -6,12 +6,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.app.forks import forks
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS: dict[str, dict[Any, Any]] = {
@@ -32,7 +34,8 @@ if sys.argv[1] != "run":
 with logs_alone():
     skg_bench.run(sys.argv[2:], progress=False)
 """
-PANEL, BASELINE = "experiment=gate users=40 weeks=1 workers=1", "data/gate/small.json"
+LOOP = "simulator.corpus=builtin_120 serving=stored router=maxsim curator=skg"
+PANEL, BASELINE = f"experiment=gate users=30 weeks=1 workers=1 {LOOP}", "data/gate/small.json"
 
 
 def git(folder: Path, *words: str) -> None:
@@ -40,22 +43,28 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
 
 
-def checkout(source: Path, folder: Path) -> Path:
+def checkout(source: Path, folder: Path, python: str) -> Path:
     """A clone whose .venv runs it; its runs end without tables and page, which no gate reads. A clone of a clone is a
     copy, with what Python compiled of it.
     """
     if source == ROOT:
         subprocess.run(["git", "clone", "-q", str(source), str(folder)], check=True, capture_output=True)
     else:
-        shutil.copytree(source, folder, ignore=shutil.ignore_patterns("runs", ".venv"))
+        shutil.copytree(source, folder, ignore=shutil.ignore_patterns("runs", ".venv"), copy_function=_linked)
     command = folder / ".venv" / "bin" / "skg-bench"
     command.parent.mkdir(parents=True)
     small = '[ "$1" != gate ] || set -- "$@" --unproven'  # so few users show no lead
     program = command.with_name("program.py")
     program.write_text(COMMAND)
-    command.write_text(f'#!/bin/sh\n{small}\nPYTHONPATH={folder} exec {sys.executable} -P {program} "$@"\n')
+    command.write_text(f'#!/bin/sh\n{small}\nexec {python} {folder} {program} "$@"\n')
     command.chmod(0o755)
     return folder
+
+
+def _linked(source: str, place: str) -> str:
+    """A copy of a file; of what nobody writes again, 50 MB, the file itself."""
+    kept = {"objects", "corpus"}.intersection(Path(source).parts)
+    return os.link(source, place) or place if kept else shutil.copy2(source, place)
 
 
 def step(name: str, folder: Path, **more: str) -> tuple[int, str]:
@@ -163,11 +172,18 @@ def test_the_text_of_a_verdict_mentions_nobody_loads_nothing_and_is_short(tmp_pa
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """What plays the commands of checkouts."""
+    with forks(tmp_path_factory.mktemp("forks")) as words:
+        yield words
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory, python: str) -> Path:
     """The last commit, and a baseline of the small panel."""
     if not (ROOT / ".git").exists():
         pytest.skip("no git checkout")
-    folder = checkout(ROOT, tmp_path_factory.mktemp("work") / "base")
+    folder = checkout(ROOT, tmp_path_factory.mktemp("work") / "base", python)
     command = str(folder / ".venv" / "bin" / "skg-bench")
     subprocess.run([command, "run", *PANEL.split(), "out=runs/base"], cwd=folder, check=True, capture_output=True)
     written = [command, "gate", "--baseline", BASELINE, "--update", "runs/base"]
@@ -177,28 +193,33 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def judged(base: Path, change: Path) -> Path:
-    """A folder beside the base, with the runs of a change, in which the base judges them."""
-    code, output = step("Runs of the change", change)
+@pytest.fixture(scope="module")
+def change(base: Path, python: str) -> Path:
+    """A change that lowers the threshold, and its runs."""
+    folder = checkout(base, base.parent / "change", python)
+    _lower_threshold(folder)
+    code, output = step("Runs of the change", folder)
     assert code == 0, output
-    judge = change.with_name(f"judge-{change.name}")
-    (judge / "runs").mkdir(parents=True)
-    (change / "runs").rename(judge / "runs" / "change")
-    if not (judge.parent / "base").exists():
-        checkout(base, judge.parent / "base")
-    return judge
+    return folder
 
 
-def test_nothing_changed_is_known_from_the_fixed_panel(base: Path) -> None:
-    judge = judged(base, checkout(base, base.parent / "same"))
+def judged(folder: Path, change: Path) -> Path:
+    """A folder beside the base, with the runs of a change, in which the base judges them."""
+    shutil.copytree(change / "runs", folder / "runs" / "change")
+    return folder
+
+
+def test_nothing_changed_is_known_from_the_fixed_panel(base: Path, python: str) -> None:
+    same = checkout(base, base.parent / "same", python)
+    command = [str(same / ".venv" / "bin" / "skg-bench"), "run", *PANEL.split(), "out=runs/fixed"]
+    subprocess.run(command, cwd=same, check=True, capture_output=True)
+    judge = judged(base.parent / "judge-same", same)
     code, output = step("Fixed panel", judge)
     assert (code, (judge / "output").read_text()) == (0, "same=true\n"), output
 
 
-def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path) -> None:
-    change = checkout(base, base.parent / "change")
-    _lower_threshold(change)
-    judge = judged(base, change)
+def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path, change: Path) -> None:
+    judge = judged(base.parent / "judge-change", change)
     code, output = step("Fixed panel", judge)
     assert code == 0, output
     assert "exit code 1: the fresh panel decides" in output
@@ -234,12 +255,12 @@ def test_a_commit_draws_no_other_users_and_another_pull_request_does(tmp_path: P
     assert seed_of(tmp_path, BASE="3" * 40) != seed
 
 
-def test_drift_fails_where_the_change_itself_does_no_harm(base: Path) -> None:
+def test_drift_fails_where_the_change_itself_does_no_harm(base: Path, change: Path, python: str) -> None:
     """The anchor's version runs on the fresh panel too. A commit of the base lowered the threshold, and no other."""
     work = base.parent / "drift"
-    checkout(base, work / "anchor")
-    _lower_threshold(checkout(base, work / "base"))
-    judge = judged(work / "base", checkout(work / "base", work / "change"))
+    checkout(base, work / "anchor", python)
+    _lower_threshold(checkout(base, work / "base", python))
+    judge = judged(work / "judge", change)
     code, output = step("Fresh panel", judge)
     assert code == 1, output
     assert "* against the baseline: the same bits, turn by turn." in output
