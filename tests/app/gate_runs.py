@@ -26,7 +26,8 @@ OWN = (
     "reference=never",
     OWN_ARMS,
 )
-PANEL = ("experiment=gate", "users=40", "weeks=2", "simulator.corpus=builtin_120", *LOOP)  # of few intents: it has hits
+EVEN = ("simulator.messages_per_day=5", "simulator.volume_spread=0.1")  # the busiest user takes the time
+PANEL = ("experiment=gate", "users=40", "weeks=2", "simulator.corpus=builtin_120", *EVEN, *LOOP)  # of few intents: hits
 
 
 def changed(run: Path, **values: Any) -> Path:

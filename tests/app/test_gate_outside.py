@@ -36,11 +36,11 @@ def test_a_cache_passes_beside_itself_and_fails_with_a_lower_threshold(
     play: Callable[..., Path], repository: Path, tmp_path: Path
 ) -> None:
     file = str(tmp_path / "mine.json")
-    made = call("gate", "--baseline", file, "--update", "--arm", "mine", str(play(cache(repository, 0.9))))
+    made = call("gate", "--baseline", file, "--update", "--arm", "mine", str(play(cache(repository, 0.9), "weeks=1")))
     assert made[0] == 0, made
-    code, out, _ = call("gate", "--baseline", file, str(play(cache(repository, 0.9), "cohort=7")))
+    code, out, _ = call("gate", "--baseline", file, str(play(cache(repository, 0.9), "weeks=1", "cohort=50")))
     assert code == 0
     assert "the same bits, turn by turn" in out
-    code, out, _ = call("gate", "--baseline", file, str(play(cache(repository, 0.8))))
+    code, out, _ = call("gate", "--baseline", file, str(play(cache(repository, 0.6), "weeks=1")))
     assert code == 1, out
     assert "Gate FAILED" in out
