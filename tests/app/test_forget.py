@@ -2,19 +2,23 @@
 
 import csv
 import json
+import os
 import shutil
-import subprocess
-import sys
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import skg_bench
+from skg_bench.analysis import report
 from skg_bench.analysis.labels.rater_labels import LABELS_FILE
 from skg_bench.analysis.summary import read_summary
+from skg_bench.app import forget
 from skg_bench.asking.asking import Completion, Prompt
 from skg_bench.asking.recorded_asks import Ask
 from skg_bench.asking.recording import Recording
@@ -24,7 +28,7 @@ from skg_bench.runfolder.run import Run
 from tests.analysis.labels.planted_log import ARMS, COLUMNS, play_log
 from tests.app.test_cli import call, refused
 from tests.app.test_imported_run import exported
-from tests.runs import changed, rewritten
+from tests.runs import changed, rewritten, tables_alone
 
 USER, OTHER = "user 3", "user 4"
 SIMULATED = {"tokens", "latency_ms"}  # the log has none: they are drawn by a user's number, which another log changes
@@ -40,6 +44,12 @@ def play_small(folder: Path) -> None:
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPIK_URL_OVERRIDE", "OPIK_API_KEY", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def untold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Removals end without tables and page, which the test does not look at."""
+    monkeypatch.setattr(forget, "write_outputs", Run)
 
 
 @pytest.fixture
@@ -119,18 +129,20 @@ def test_nothing_of_a_user_is_left_and_the_others_are_whole(folder: Path) -> Non
 
 
 def test_figures_are_those_of_a_log_without_the_user(folder: Path) -> None:
-    call("forget", str(folder), "--user", USER)
+    with tables_alone():
+        call("forget", str(folder), "--user", USER)
     lines = Path("log.csv").read_text().splitlines(keepends=True)
     Path("less.csv").write_text("".join(line for line in lines if not line.startswith(f"{USER},")))
     words = ["simulator=recorded", "simulator.path=less.csv", COLUMNS, ARMS, "reference=never", "out=less"]
-    without, after = read_summary(skg_bench.run(words, progress=False)), read_summary(Run(folder))
+    with tables_alone():
+        without, after = read_summary(skg_bench.run(words, progress=False)), read_summary(Run(folder))
     for ours, theirs in ((after.arms, without.arms), (after.differences, without.differences)):
         for arm, figures in theirs.items():
             for name in figures.keys() - SIMULATED:
                 assert ours[arm][name] == figures[name], f"{arm}: {name}"
 
 
-def test_a_text_that_others_said_too_stays_theirs(folder: Path) -> None:
+def test_a_text_that_others_said_too_stays_theirs(folder: Path, untold: None) -> None:
     shared = {row["message"] for row in rows() if row["user"] == USER} - set(only_of(USER))
     theirs = {row["message"] for row in rows() if row["user"] != USER}
     both = sorted(shared & theirs)
@@ -163,39 +175,44 @@ def test_what_cannot_be_removed_is_refused_and_changes_nothing(folder: Path, tin
     assert "run is not finished" in refused("forget", "run", "--user", USER)
 
 
-def test_the_only_user_is_a_folder_to_delete(folder: Path) -> None:
+def test_the_only_user_is_a_folder_to_delete(folder: Path, untold: None) -> None:
     for user in range(5):
         call("forget", str(folder), "--user", f"user {user}")
     assert "run has no other user; delete the folder" in refused("forget", "run", "--user", "user 5")
 
 
-KILLS = {
-    "while shards are written": "after('skg_bench.runfolder.shards', 'write_log', 5)",
-    "before it is decided": "before('skg_bench.runfolder.forgetting', 'commit_removal', 1)",
-    "when it is decided": "before('skg_bench.runfolder.forgetting', 'move_over', 1)",
-    "while files are moved": "before('pathlib.Path', 'replace', REPLACED + 4)",
-    "when all are moved": "after('skg_bench.runfolder.forgetting', 'move_over', 1)",
-    "while tables are written": "before('skg_bench.analysis.report', 'write_page', 1)",
-    "at the end": "before('skg_bench.runfolder.forgetting', 'end_removal', 1)",
-}
-KILLER = """
-import importlib, os, sys, pathlib
 REPLACED = 14  # files that are written before the first is moved: 12 logs, the manifest, labels
-def at(module, name, n, after):
-    owner = pathlib.Path if module == 'pathlib.Path' else importlib.import_module(module)
-    done, calls = getattr(owner, name), [0]
-    def dies(*words, **more):
-        calls[0] += 1
-        if calls[0] == n and not after:
-            os.kill(os.getpid(), 9)
-        result = done(*words, **more)
-        if calls[0] == n:
-            os.kill(os.getpid(), 9)
+KILLS: dict[str, tuple[Any, str, int, bool]] = {
+    "while shards are written": (shards, "write_log", 5, True),
+    "before it is decided": (forgetting, "commit_removal", 1, False),
+    "when it is decided": (forgetting, "move_over", 1, False),
+    "while files are moved": (Path, "replace", REPLACED + 4, False),
+    "when all are moved": (forgetting, "move_over", 1, True),
+    "while tables are written": (report, "write_page", 1, False),
+    "at the end": (forgetting, "end_removal", 1, False),
+}
+
+
+def killed(owner: Any, name: str, n: int, after: bool) -> int:
+    """Exit code of a process that removes the user, and is killed at the n-th call of a function, or after it."""
+    if child := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    whole, calls = getattr(owner, name), 0
+
+    def dies(*words: Any, **more: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == n and not after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = whole(*words, **more)
+        if calls == n:
+            os.kill(os.getpid(), signal.SIGKILL)
         return result
+
     setattr(owner, name, dies)
-def before(module, name, n): at(module, name, n, False)
-def after(module, name, n): at(module, name, n, True)
-"""
+    with suppress(BaseException):
+        call("forget", "run", "--user", USER)
+    os._exit(0)
 
 
 @pytest.fixture(scope="module")
@@ -208,11 +225,9 @@ def undisturbed(once: Callable[..., Path], tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize("kill", KILLS.values(), ids=KILLS.keys())
 def test_a_removal_that_is_killed_is_completed_by_the_next_one(
-    folder: Path, undisturbed: dict[str, bytes], kill: str
+    folder: Path, undisturbed: dict[str, bytes], kill: tuple[Any, str, int, bool]
 ) -> None:
-    end = f"from skg_bench.app.cli import main; sys.argv[1:] = ['forget', 'run', '--user', {USER!r}]; main()"
-    done = subprocess.run([sys.executable, "-c", f"{KILLER}\n{kill}\n{end}"], capture_output=True, check=False)
-    assert done.returncode == -9, done.stderr
+    assert killed(*kill) == -signal.SIGKILL
     if (folder / forgetting.MOVING).exists():
         for words in (("report", "run"), ("compare", "run"), ("run", "--check", "run")):
             _, out, err = call(*words)
@@ -256,7 +271,7 @@ def ask(text: str) -> tuple[bytes, Ask, Completion]:
     return known.key, known, Completion(f"of {text}", None, "ok", 1, 0, 1, 0.0, 1.0)
 
 
-def test_recordings_lose_what_only_this_user_asked(folder: Path) -> None:
+def test_recordings_lose_what_only_this_user_asked(folder: Path, untold: None) -> None:
     mine, theirs = only_of(USER)[0], only_of(OTHER)[0]
     for place in (folder / "asked", Path("outside"), Path("other")):
         Recording(place).add([ask(mine), ask(theirs)])
@@ -273,7 +288,7 @@ def read(folder: Path) -> list[dict[str, str]]:
     return list(recording.asks())
 
 
-def test_a_recording_elsewhere_is_named(folder: Path) -> None:
+def test_a_recording_elsewhere_is_named(folder: Path, untold: None) -> None:
     run = Run(folder)
     node = {"_target_": "skg_bench.llm.recorded.RecordedModel", "folder": "outside", "llm": {}}
     known = run.manifest["compositions"]
@@ -283,14 +298,14 @@ def test_a_recording_elsewhere_is_named(folder: Path) -> None:
     assert "left: recordings in outside may hold messages of this user; --recording outside removes them" in out
 
 
-def test_a_file_that_somebody_put_there_is_named(folder: Path) -> None:
+def test_a_file_that_somebody_put_there_is_named(folder: Path, untold: None) -> None:
     (folder / "notes.txt").write_text(f"{USER} called again")
     code, out, _ = call("forget", str(folder), "--user", USER)
     assert code == 1
     assert "left: run/notes.txt is no file of the run, and has this name in it" in out
 
 
-def test_what_others_said_of_the_user_stays_and_is_counted(folder: Path) -> None:
+def test_what_others_said_of_the_user_stays_and_is_counted(folder: Path, untold: None) -> None:
     def about(table: pa.Table) -> pa.Table:
         messages = table["message"].cast(pa.string()).to_pylist()
         messages[-1] = f"did {USER} call?"
@@ -305,7 +320,7 @@ def test_what_others_said_of_the_user_stays_and_is_counted(folder: Path) -> None
     assert "left: 1 text of others with this name in it: what others said stays theirs" in out
 
 
-def test_users_who_share_a_memory_are_said_to(folder: Path) -> None:
+def test_users_who_share_a_memory_are_said_to(folder: Path, untold: None) -> None:
     run = Run(folder)
     known = run.manifest["compositions"]
     node = {"_target_": "skg_bench.assistant.python.component.Python", "shares": 4}
@@ -315,7 +330,9 @@ def test_users_who_share_a_memory_are_said_to(folder: Path) -> None:
     assert "arm near: 4 users share one memory, so what others were answered may be as it is because of this" in out
 
 
-def test_a_hashed_user_is_found_by_their_name(folder: Path, once: Callable[..., Path]) -> None:
+def test_a_hashed_user_is_found_by_their_name(
+    folder: Path, once: Callable[..., Path], bare: None, untold: None
+) -> None:
     path = once("small_log", play_small) / "log.csv"
     words = ["simulator=recorded", f"simulator.path={path}", COLUMNS, ARMS, "reference=never", "out=hashed"]
     skg_bench.run([*words, "simulator.redact=true"], progress=False)
