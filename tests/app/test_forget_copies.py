@@ -13,12 +13,13 @@ from tests.app.test_cli import call
 from tests.app.test_forget import OTHER, USER, holding
 from tests.app.test_forget import folder as _folder
 from tests.app.test_forget import nowhere as _nowhere
+from tests.app.test_forget import untold as _untold
 from tests.tracker.server import Server
 
-folder, nowhere = _folder, _nowhere
+folder, nowhere, untold = _folder, _nowhere, _untold
 
 
-def test_opik_loses_the_traces_of_the_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opik_loses_the_traces_of_the_user(folder: Path, untold: None, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server()
     try:
         run = Run(folder)
@@ -48,7 +49,9 @@ def names(run: Run) -> list[str]:
     return [str(name) for name in dict.fromkeys(table["logged_user"].cast(pa.string()).to_pylist())]
 
 
-def test_an_opik_that_does_not_delete_is_named_with_what_to_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_opik_that_does_not_delete_is_named_with_what_to_do(
+    folder: Path, untold: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = Server()
     try:
         assert run_trackers.deliver(Opik(server.url, 2, "hash"), Run(folder))[1]
@@ -68,7 +71,7 @@ def test_an_opik_that_does_not_delete_is_named_with_what_to_do(folder: Path, mon
         server.stop()
 
 
-def test_traces_that_may_have_been_sent_are_named(folder: Path) -> None:
+def test_traces_that_may_have_been_sent_are_named(folder: Path, untold: None) -> None:
     run_trackers.deliver(Opik(None, 2, "hash"), Run(folder))
     code, out, _ = call("forget", str(folder), "--user", USER)
     assert code == 1
@@ -79,7 +82,8 @@ def test_traces_that_may_have_been_sent_are_named(folder: Path) -> None:
 def test_mlflow_loses_the_copy_of_the_run(folder: Path) -> None:
     from mlflow import MlflowClient
 
-    assert call("export", "mlflow", str(folder))[0] == 0
+    (sink,) = run_trackers.chosen_sinks("mlflow", Run(folder), ())
+    assert run_trackers.deliver(sink, Run(folder))[1]
     kept = Path("mlartifacts")
     assert holding(kept, [USER])
     code, out, _ = call("forget", str(folder), "--user", USER)
@@ -90,6 +94,6 @@ def test_mlflow_loses_the_copy_of_the_run(folder: Path) -> None:
     experiment = client.get_experiment_by_name(Run(folder).config["experiment"])
     assert experiment is not None
     assert len(client.search_runs([experiment.experiment_id], "", 3)) == 0
-    assert call("export", "mlflow", str(folder))[0] == 0
+    assert run_trackers.deliver(sink, Run(folder))[1]
     assert holding(kept, [USER]) == set()
     assert holding(kept, [OTHER])
