@@ -10,10 +10,11 @@ import pytest
 from skg_bench.analysis.labels.hit_pairs import HitPairs, hit_pairs
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call, refused
+from tests.app.test_forget import untold as _untold
 from tests.app.test_labelling import folder as _folder
 from tests.app.test_labelling import judge as judge_sheet
 
-folder = _folder
+folder, untold = _folder, _untold
 TRUTH = 'return "wrong" if "; wrong" in answer else "right"'
 WRITES = """import pathlib
 def judge(message, answer):
@@ -183,7 +184,7 @@ def test_a_spent_budget_ends_with_code_3_and_a_larger_one_goes_on(folder: Path) 
     assert len(kept(folder)) == pairs
 
 
-def test_a_removed_user_is_in_no_labels_of_a_judge(folder: Path) -> None:
+def test_a_removed_user_is_in_no_labels_of_a_judge(folder: Path, untold: None) -> None:
     call("data", "label", str(folder), "--judge", program(TRUTH))
     before = len(kept(folder))
     assert call("forget", str(folder), "--user", "user 3")[0] == 0

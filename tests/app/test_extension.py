@@ -42,7 +42,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.req("K03")
-def test_the_pages_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
+def test_the_pages_reranker_is_listed_and_runs_as_an_arm(mine: Path, bare: None) -> None:
     assert set(example()) == {
         "mine/freshness.py", "mine/conf/reranker/freshness.yaml", "pyproject.toml", "mine/echo.py",
         "mine/one_call.py", "mine/conf/curator/one_call.yaml",
@@ -58,19 +58,19 @@ def test_the_pages_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
     assert run.manifest["compositions"]["fresh"]["reranker"] == {"_target_": "mine.freshness.Freshness", "weight": 2.5}
 
 
-def test_the_pages_proposer_is_short_public_and_learns(mine: Path) -> None:
+def test_the_pages_proposer_is_short_public_and_learns(mine: Path, bare: None) -> None:
     code = example()["mine/one_call.py"]
     assert len([line for line in code.splitlines() if line.strip()]) < 30
     assert not re.search(r"(?<![\w])_[a-z]", code)  # no private name
     arms = "arms={learner: [], one_call: [curator=one_call], never: [policy=never]}"
-    run = skg_bench.run(["experiment=guardian", "contrasts=[]", "users=4", "weeks=4", "reference=never", arms])
+    run = skg_bench.run(["experiment=guardian", "contrasts=[]", "users=2", "weeks=4", "reference=never", arms])
     jobs = run.learning("one_call")
     assert set(jobs["result"].to_pylist()) == {"applied", "unchanged"}
     assert min(jobs["cost_usd"].to_pylist()) > 0
     assert "ADD" in run.updates("one_call")["op"].to_pylist()
 
 
-def test_the_pages_assistant_answers_beside_the_others(mine: Path) -> None:
+def test_the_pages_assistant_answers_beside_the_others(mine: Path, bare: None) -> None:
     arms = "arms={skg: [], echo: [assistant=echo], never: [policy=never]}"
     run = skg_bench.run(["users=6", "weeks=4", "policy.threshold=0.4", arms])
     turns = run.turns("echo", ["message", "user", "serving", "matched_skill"]).to_pandas()
@@ -93,7 +93,7 @@ def test_the_code_of_an_added_package_is_in_the_identity(mine: Path) -> None:
     code_digest.cache_clear()
 
 
-def test_commit_and_dirty_state_of_an_added_package_are_in_the_manifest(mine: Path) -> None:
+def test_commit_and_dirty_state_of_an_added_package_are_in_the_manifest(mine: Path, bare: None) -> None:
     def git(*words: str) -> str:
         command = ["git", "-C", str(mine), "-c", "user.name=n", "-c", "user.email=e", *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
@@ -166,7 +166,7 @@ def test_the_pages_reranker_installs_as_it_is_printed(tmp_path: Path) -> None:
     assert re.search(r"freshness +Prefers what was used lately", output("list", "reranker"))
     assert "weight" in output("list", "reranker.freshness")
     arms = "arms={fresh: [reranker=freshness], never: [policy=never]}"
-    assert "fresh" in output("run", "reranker=freshness", "users=1", "weeks=1", arms, "out=here")
+    assert "fresh" in output("run", "reranker=freshness", "users=1", "weeks=1", "workers=1", arms, "out=here")
     manifest = json.loads((tmp_path / "here" / "manifest.json").read_text("utf-8"))
     assert manifest["packages"] == {"mine": {"version": "0.1.0", "commit": None, "dirty": None}}
 

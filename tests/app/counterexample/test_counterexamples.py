@@ -20,7 +20,7 @@ from tests.runs import changed, logs_alone, save
 from tests.work import calls_in
 
 TURN = 30  # of a fork
-FEW = "simulator.corpus=builtin_120"
+FEW = ("simulator.corpus=builtin_120", "simulator.volume_spread=0.3")
 ARMS = (
     f"arms={{skg: [], low: [policy.threshold=0.2], never: [policy=never], turned: ['fork=skg@{TURN}', policy=always]}}"
 )
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Three weeks of five users under a threshold of 0.5, and of 0.2; of few intents, so that each has hits."""
     out = tmp_path_factory.mktemp("counterexamples") / "run"
     with logs_alone():
-        return skg_bench.run(["users=5", "weeks=3", FEW, ARMS, "reference=skg", f"out={out}"])
+        return skg_bench.run(["users=5", "weeks=3", *FEW, ARMS, "reference=skg", f"out={out}"])
 
 
 def right(case: Case, role: str) -> bool:
@@ -84,9 +84,9 @@ def test_an_event_that_the_arm_alone_answers_rightly_is_shown_too(run: Run) -> N
 
 @pytest.mark.parametrize("metric", ["utility", "err_per_hit"])
 def test_the_sign_of_a_difference_is_shown_by_part_of_a_life(run: Run, metric: str) -> None:
-    case = shrink.smallest_case(run, "low", user=3, metric=metric)
+    case = shrink.smallest_case(run, "low", user=4, metric=metric)
     assert 1 <= len(case.events) <= 6
-    assert f"user 3: {metric} is " in case.says
+    assert f"user 4: {metric} is " in case.says
     hits = [sum(row["hit"] for row in case.expected[role]) for role in ("arm", "reference")]
     assert hits[0] > hits[1] or metric == "err_per_hit"
 
@@ -126,7 +126,7 @@ def test_a_parameter_that_came_later_than_the_file_has_its_default(run: Run, tmp
 
 
 def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Path, bare: None) -> None:
-    same = ["users=5", "weeks=3", FEW, "arms={skg: [policy.threshold=0.2]}", "reference=skg", f"out={tmp_path / 'b'}"]
+    same = ["users=5", "weeks=3", *FEW, "arms={skg: [policy.threshold=0.2]}", "reference=skg", f"out={tmp_path / 'b'}"]
     second = skg_bench.run(same)
     case = shrink.smallest_case(second, "skg", "skg", against=run)
     assert [spec.compositions["skg"]["policy"]["threshold"] for spec in case.specs.values()] == [0.2, 0.5]
