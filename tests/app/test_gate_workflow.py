@@ -63,8 +63,11 @@ def checkout(source: Path, folder: Path, python: str) -> Path:
 
 def _linked(source: str, place: str) -> str:
     """A copy of a file; of what nobody writes again, 50 MB, the file itself."""
-    kept = {"objects", "corpus"}.intersection(Path(source).parts)
-    return os.link(source, place) or place if kept else shutil.copy2(source, place)
+    if {"objects", "corpus"}.intersection(Path(source).parts):
+        os.link(source, place)
+    else:
+        shutil.copy2(source, place)
+    return place
 
 
 def step(name: str, folder: Path, **more: str) -> tuple[int, str]:
