@@ -169,7 +169,7 @@ def test_a_command_that_takes_too_long_is_killed_with_all_its_processes(tmp_path
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    prepared = Lab(tmp_path_factory.mktemp("faults"), 0, 60.0, mounts=False, users=300)
+    prepared = Lab(tmp_path_factory.mktemp("faults"), 0, 60.0, mounts=False, users=24)
     prepared.prepare(twice=False)
     return prepared
 
