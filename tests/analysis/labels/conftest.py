@@ -7,7 +7,7 @@ import pytest
 
 from skg_bench.runfolder.run import Run
 from tests.analysis.labels.planted_log import play_log
-from tests.analysis.report.conftest import browser, visit  # noqa: F401  fixtures
+from tests.analysis.report.conftest import browser, chromium, visit  # noqa: F401  fixtures
 
 
 @pytest.fixture(scope="session")

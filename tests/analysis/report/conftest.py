@@ -1,5 +1,6 @@
 """A run with hostile texts, its pages, and a browser that may reach nothing but files."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, sync_playwright
 
 from skg_bench.analysis import report, summary
 from skg_bench.runfolder.run import Run
@@ -58,9 +59,24 @@ def page_path(run: Run) -> Path:
     return report.write_page(run)
 
 
-@pytest.fixture(scope="module")  # its event loop runs in this thread as long: `asyncio.run` of other tests would fail
-def browser() -> Iterator[Browser]:
-    """Chromium of the system. Absent: the test is skipped, and in CI it fails."""
+@dataclass
+class Chromium:
+    """A browser, the event loop that it waits in, and its empty pages by whether they run scripts."""
+
+    browser: Browser
+    loop: asyncio.AbstractEventLoop
+    free: dict[bool, list[Page]] = field(default_factory=lambda: {True: [], False: []})
+
+    def page(self, *, scripts: bool) -> Page:
+        """An empty page. Each has a process, whose start takes more CPU time than opening a report in it."""
+        if self.free[scripts]:
+            return self.free[scripts].pop()
+        return self.browser.new_context(java_script_enabled=scripts).new_page()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """Chromium of the system, started once, which takes a second. Absent: the test is skipped, and in CI it fails."""
     binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if binary is None:
         missing = "no chromium on PATH; install it: apt-get install chromium"
@@ -68,9 +84,19 @@ def browser() -> Iterator[Browser]:
             pytest.fail(missing)
         pytest.skip(missing)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=binary, args=FLAGS)
+        started = Chromium(playwright.chromium.launch(executable_path=binary, args=FLAGS), asyncio.get_running_loop())
+        asyncio._set_running_loop(None)
         yield started
-        started.close()
+        asyncio._set_running_loop(started.loop)
+        started.browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Chromium]:
+    """Its event loop counts as running in this thread for a module: `asyncio.run` of other tests would fail."""
+    asyncio._set_running_loop(chromium.loop)
+    yield chromium
+    asyncio._set_running_loop(None)
 
 
 def turns_shown(page: Page) -> int:
@@ -84,34 +110,61 @@ class Visit:
     """An open page, and what it did that it must not do."""
 
     page: Page
+    address: str
+    scripts: bool
     complaints: list[str] = field(default_factory=list)
+
+    def log_console(self, message: ConsoleMessage) -> None:
+        self.complaints.append(f"console: {message.text}")
+
+    def log_error(self, error: Error) -> None:
+        self.complaints.append(f"error: {error}")
+
+    def log_request(self, request: Request) -> None:
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.complaints.append(f"request: {request.url}")
+
+    def begin(self, fragment: str, viewport: ViewportSize, scheme: Any) -> None:
+        self.page.set_viewport_size(viewport)
+        self.page.emulate_media(media="null", color_scheme=scheme)
+        for event, log in self._logs().items():
+            self.page.on(event, log)  # type: ignore[call-overload]
+        self.page.goto(self.address + fragment)
+
+    def end(self) -> None:
+        """Leave the page empty, nothing stored, and the pointer beside it."""
+        for event, log in self._logs().items():
+            self.page.remove_listener(event, log)
+        self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self.page.mouse.move(-1, -1)
+        self.page.goto("about:blank")
+
+    def _logs(self) -> dict[str, Any]:
+        return {"console": self.log_console, "pageerror": self.log_error, "request": self.log_request}
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+def visit(browser: Chromium) -> Iterator[Callable[..., Page]]:
     """Opens pages from disk; afterwards fails on any console message, error, or request for anything but a file."""
     visits: list[Visit] = []
 
-    def opened(path: Path, fragment: str = "", **context: Any) -> Page:
-        visited = Visit(browser.new_context(**{"viewport": {"width": 1366, "height": 768}, **context}).new_page())
+    def opened(
+        path: Path,
+        fragment: str = "",
+        *,
+        viewport: ViewportSize | None = None,
+        color_scheme: str = "light",
+        java_script_enabled: bool = True,
+    ) -> Page:
+        visited = Visit(browser.page(scripts=java_script_enabled), path.as_uri(), java_script_enabled)
         visits.append(visited)
-
-        def log_console(message: ConsoleMessage) -> None:
-            visited.complaints.append(f"console: {message.text}")
-
-        def log_request(request: Request) -> None:
-            if not request.url.startswith((path.as_uri(), "data:", "blob:")):
-                visited.complaints.append(f"request: {request.url}")
-
-        visited.page.on("console", log_console)
-        visited.page.on("pageerror", lambda error: visited.complaints.append(f"error: {error}"))
-        visited.page.on("request", log_request)
-        visited.page.goto(path.as_uri() + fragment)
+        visited.begin(fragment, viewport or {"width": 1366, "height": 768}, color_scheme)
         return visited.page
 
     yield opened
     for visited in visits:
         visited.page.wait_for_timeout(50)
         assert visited.page.evaluate("window.pwned") is None
-        visited.page.context.close()
+        visited.end()
         assert visited.complaints == []
+        browser.free[visited.scripts].append(visited.page)
