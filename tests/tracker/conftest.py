@@ -10,13 +10,13 @@ import skg_bench
 from tests.tracker.server import Server
 
 SMALL = (
-    "workers=1", "users=6", "weeks=2", "arms={skg: [policy.threshold=0.3], never: [policy=never, curator=none]}",
+    "workers=1", "users=5", "weeks=2", "arms={skg: [policy.threshold=0.3], never: [policy=never, curator=none]}",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> skg_bench.Run:
-    """Six users, two weeks, two arms: more events than one batch takes."""
+    """Five users, two weeks, two arms: more events than one batch takes."""
     return skg_bench.run([*SMALL, f"out={tmp_path_factory.mktemp('runs') / 'small'}"])
 
 

@@ -4,14 +4,15 @@ import gzip
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
 
 DESCRIPTION = Path(__file__).parent / "opik" / "openapi.yaml"
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -31,6 +32,8 @@ class Contract:
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         self.unknown: set[str] = set()  # fields that bodies had and the description does not know
+        self._plain: set[str] = set()  # items of lists in which nothing is malformed or unknown, whatever their ids
+        self._validator = extend(Draft202012Validator, {"items": self._item_errors, "uniqueItems": _repeated})
         self._components = description["components"]
         self._routes = [
             (method, re.compile(re.sub(r"\{[^}]+\}", "[^/]+", path)), path, operation)
@@ -53,22 +56,41 @@ class Contract:
         if schema is None:
             return []
         body = _without_nulls(body)
-        self._note_unknown(schema, body, "")
+        self.unknown |= self._unknown_fields(schema, body, "")
         whole = {"$schema": Draft202012Validator.META_SCHEMA["$id"], "components": self._components, **schema}
-        errors = Draft202012Validator(whole).iter_errors(body)
+        errors = self._validator(whole).iter_errors(body)
         return [f"{'/'.join(map(str, error.absolute_path))}: {error.message[:120]}" for error in errors]
 
-    def _note_unknown(self, schema: Mapping[str, Any], body: Any, path: str) -> None:
+    def _item_errors(self, validator: Any, schema: Any, items: Any, _: Any) -> Iterator[ValidationError]:
+        """What is malformed in the items of a list. One that was sent before, under whatever ids, is looked at once."""
+        if not isinstance(items, list):
+            return
+        for place, item in enumerate(items):
+            key = _key("errors", schema, item)
+            if key not in self._plain:
+                errors = list(validator.descend(item, schema, path=place))
+                if not errors:
+                    self._plain.add(key)
+                yield from errors
+
+    def _unknown_fields(self, schema: Mapping[str, Any], body: Any, path: str) -> set[str]:
         schema = self._resolved(schema)
         if isinstance(body, list) and "items" in schema:
-            for item in body:
-                self._note_unknown(schema["items"], item, f"{path}[]")
-        elif isinstance(body, dict) and "properties" in schema and not schema.get("additionalProperties"):
-            for key, value in body.items():
-                if key in schema["properties"]:
-                    self._note_unknown(schema["properties"][key], value, f"{path}.{key}")
-                else:
-                    self.unknown.add(f"{path}.{key}")
+            return set().union(*(self._unknown_of_item(schema["items"], item, f"{path}[]") for item in body))
+        if not isinstance(body, dict) or "properties" not in schema or schema.get("additionalProperties"):
+            return set()
+        fields, unknown = schema["properties"], {f"{path}.{key}" for key in body if key not in schema["properties"]}
+        return unknown.union(
+            *(self._unknown_fields(fields[key], body[key], f"{path}.{key}") for key in body if key in fields)
+        )
+
+    def _unknown_of_item(self, schema: Mapping[str, Any], item: Any, path: str) -> set[str]:
+        if (key := _key("unknown", schema, item)) in self._plain:
+            return set()
+        unknown = self._unknown_fields(schema, item, path)
+        if not unknown:
+            self._plain.add(key)
+        return unknown
 
     def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         while "$ref" in schema:
@@ -77,6 +99,19 @@ class Contract:
                 target = target[key]
             schema = target
         return schema
+
+
+def _repeated(_: Any, unique: bool, items: Any, __: Any) -> Iterator[ValidationError]:
+    """Whether two items of a list are the same, by their texts: jsonschema compares each with each."""
+    if unique and isinstance(items, list) and len({json.dumps(item, sort_keys=True) for item in items}) < len(items):
+        yield ValidationError("an item stands there twice")
+
+
+def _key(kind: str, schema: Any, item: Any) -> str:
+    """Text of an item of a list; of ids, which are new with each delivery, the type alone."""
+    if isinstance(item, dict):
+        item = {key: type(item[key]).__name__ if key.endswith("id") else item[key] for key in item}
+    return json.dumps([kind, schema, item])
 
 
 def _without_nulls(value: Any) -> Any:

@@ -152,7 +152,7 @@ def test_figures_of_the_whole_run_are_metrics_with_intervals_for_differences(log
 def test_configuration_is_params_without_what_does_not_change_a_result(logged: Run) -> None:
     read = Read(logged)
     params = read.parent.data.params
-    assert params["users"] == "6"
+    assert params["users"] == "5"
     assert params["simulator._target_"] == "skg_bench.simulator.answers.world.AssistantUsers"
     assert params["arms.never"] == '["policy=never", "curator=none"]'
     assert not [key for key in params if key.split(".")[0] in ("out", "workers", "cohort", "tracker")]
