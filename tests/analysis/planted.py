@@ -35,7 +35,8 @@ from tests.arms import changed
 from tests.curator.altered import Altered
 
 WORLD = (
-    "simulator.messages_per_day=10", "simulator.concentration=2", "simulator.discount=0.5", "simulator.lag_scale=2",
+    "simulator.messages_per_day=10", "simulator.volume_spread=0", "simulator.day_spread=0",
+    "simulator.concentration=2", "simulator.discount=0.5", "simulator.lag_scale=2",
     "simulator.lag_power=1.5", "simulator.conversation_length=8", "simulator.one_off_share=0.2",
     "simulator.answers_stale_hours=2", "simulator.rated_share=0.9", "simulator.rating_if_right=[1,0,0]",
     "simulator.rating_if_wrong=[0,0,1]", "policy.threshold=0.71", "signals.similarity=0.05", "signals.preference=0.45",
