@@ -1,5 +1,6 @@
 """The rule of the verdict, by properties and against scipy and statsmodels."""
 
+from collections.abc import Iterator
 from unittest.mock import patch
 
 import numpy as np
@@ -33,6 +34,13 @@ def normal(n: int, mean: float, sd: float) -> F64:
     """Values with exactly this mean and spread, and no skewness."""
     z = stats.norm.ppf((np.arange(n) + 0.5) / n)
     return np.asarray(mean + sd * z / z.std(ddof=1), np.float64)
+
+
+@pytest.fixture
+def unplanned() -> Iterator[None]:
+    """Of thousands of verdicts it is not asked how many users would decide them, which takes most of their time."""
+    with patch("skg_bench.analysis.gate.judge._users", lambda *_: None):
+        yield
 
 
 @st.composite
@@ -113,7 +121,7 @@ def test_limits_are_those_of_scipy_and_statsmodels(seed: int, metrics: int) -> N
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_limits_of_skewed_harms_err_by_less_than_a_point_more_often(sign: float) -> None:
+def test_limits_of_skewed_harms_err_by_less_than_a_point_more_often(unplanned: None, sign: float) -> None:
     """The values are exponential, and users barely enough for that: Student's own limit errs in 7 % on one side."""
     rng, n, runs = np.random.default_rng(1), 150, 4000
     upper = lower = student = 0
@@ -221,7 +229,7 @@ def test_a_harm_that_is_the_margin_less_a_hair_is_not_decided_by_any_affordable_
     assert (judgement.state, judgement.users) == ("inconclusive", None)
 
 
-def test_alarms_are_as_frequent_as_said() -> None:
+def test_alarms_are_as_frequent_as_said(unplanned: None) -> None:
     """A failure needs a harm of the margin by chance: its probability is that of Student's t beyond margin / se."""
     sd, n, margin = 0.05, 100, 0.01
     (judgement,) = judge([harm(normal(n, 0.0, sd), margin)])
@@ -251,7 +259,7 @@ def test_right_hits_pass_where_wrong_answers_are_proven_fewer() -> None:
     assert alone.state == "fail"
 
 
-def test_a_build_that_is_worse_has_two_ways_to_pass_of_half_the_level_each() -> None:
+def test_a_build_that_is_worse_has_two_ways_to_pass_of_half_the_level_each(unplanned: None) -> None:
     """Right hits fall by their margin and wrong answers stay: it passes in 5 % of cases at most."""
     rng, passed, runs = np.random.default_rng(3), 0, 2000
     for _ in range(runs):
@@ -261,7 +269,7 @@ def test_a_build_that_is_worse_has_two_ways_to_pass_of_half_the_level_each() -> 
     assert 0.03 < passed / runs < 0.06
 
 
-def test_references_judged_together_alarm_as_rarely_as_one() -> None:
+def test_references_judged_together_alarm_as_rarely_as_one(unplanned: None) -> None:
     rng, runs, failed, apart = np.random.default_rng(5), 2000, 0, 0
     for _ in range(runs):
         harms = [[harm(rng.normal(0.0, 0.05, 60), 1e-4, name=f"m{i}") for i in range(5)] for _ in range(2)]
