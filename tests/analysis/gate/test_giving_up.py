@@ -30,7 +30,7 @@ WORSE = [build for build in BUILDS if not build.better]
 def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Panel]:
     folder: Path = tmp_path_factory.mktemp("runs")
     with logs_alone():
-        return read(population(folder / "run", users=40, weeks=4, seed=0, workers=1))
+        return read(population(folder / "run", users=20, weeks=4, seed=0, workers=1))
 
 
 @pytest.mark.parametrize("build", WORSE, ids=lambda build: build.new)
