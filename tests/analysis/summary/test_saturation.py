@@ -1,5 +1,7 @@
 """Whether the corpus was large enough for a claim about curves."""
 
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,9 +68,18 @@ def harmful(folder: Path, *, used_up: bool) -> Run:
     return make_run(folder / "run", users=16, weeks=6, types=types, per_week=per_week, one_offs=0.0, arms=HARMFUL)
 
 
+@pytest.fixture(scope="module")
+def harm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool, Path], Run]:
+    """A copy of such a run, which is made once."""
+    made = {used_up: harmful(tmp_path_factory.mktemp("harm"), used_up=used_up) for used_up in (False, True)}
+    return lambda used_up, folder: Run(shutil.copytree(made[used_up].path, folder / "run"))
+
+
 @pytest.mark.parametrize("used_up", [False, True])
-def test_a_run_whose_corpus_was_used_up_has_no_verdict_on_utility(tmp_path: Path, used_up: bool) -> None:
-    run = harmful(tmp_path, used_up=used_up)
+def test_a_run_whose_corpus_was_used_up_has_no_verdict_on_utility(
+    harm: Callable[[bool, Path], Run], tmp_path: Path, used_up: bool
+) -> None:
+    run = harm(used_up, tmp_path)
     figures = summary.write_summary(run)
     assert figures.saturation.testable is not used_up
     assert figures.differences["skg"]["utility"].verdict == ("not testable here" if used_up else "worse")
@@ -80,9 +91,9 @@ def test_a_run_whose_corpus_was_used_up_has_no_verdict_on_utility(tmp_path: Path
 
 @pytest.mark.parametrize("used_up", [False, True])
 def test_compare_has_no_verdict_on_utility_where_the_corpus_was_used_up_and_says_why(
-    tmp_path: Path, used_up: bool
+    harm: Callable[[bool, Path], Run], tmp_path: Path, used_up: bool
 ) -> None:
-    run = harmful(tmp_path, used_up=used_up)
+    run = harm(used_up, tmp_path)
     compared = compare([run], margins={"utility": 5.0})
     row = next(row for row in compared.rows if (row.arm, row.metric.name) == ("skg", "utility"))
     assert verdict_words(row) == ("not testable here" if used_up else "worse, yet equal within 5.000")
@@ -90,8 +101,10 @@ def test_compare_has_no_verdict_on_utility_where_the_corpus_was_used_up_and_says
     assert bool(compared.gaps) is used_up
 
 
-def test_the_page_says_that_a_corpus_that_was_used_up_leaves_the_question_open(tmp_path: Path) -> None:
-    content = summary.write_summary(harmful(tmp_path, used_up=True))
+def test_the_page_says_that_a_corpus_that_was_used_up_leaves_the_question_open(
+    harm: Callable[[bool, Path], Run], tmp_path: Path
+) -> None:
+    content = summary.write_summary(harm(True, tmp_path))
     sentences = words(content)
     assert not [sentence.text for sentence in sentences if sentence.tone in ("good", "bad")]
     first, *others = (sentence.text for sentence in sentences)
