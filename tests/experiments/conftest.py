@@ -1,4 +1,4 @@
-"""What all tests of experiments share: runs beside that of a module need no page."""
+"""What all tests of experiments share: their runs need no page."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ import pytest
 from tests.runs import tables_alone
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _pageless() -> Iterator[None]:
-    """A run that a test makes itself ends without the page. That of its module, which is made before, has one."""
+    """Runs of tests and of their modules end without the page."""
     with tables_alone():
         yield

@@ -14,7 +14,7 @@ from skg_bench.runfolder.run import Run
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    size = ["experiment=assistant_growth", "users=6", "workers=1", "weeks=1"]
+    size = ["experiment=assistant_growth", "users=3", "workers=1", "weeks=1", "simulator.messages_per_day=5"]
     return simulate([*size, f"out={tmp_path_factory.mktemp('growth') / 'run'}"])
 
 

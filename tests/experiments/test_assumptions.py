@@ -12,7 +12,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
 HABITS = ("0.9", "0.0")
-SIZE = ("experiment=assumptions", "users=4", "workers=1", "weeks=1")
+SIZE = ("experiment=assumptions", "users=4", "workers=1", "weeks=1", "simulator.messages_per_day=5")
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,8 @@ def small(once: Callable[..., Path]) -> Run:
         for name in WANTED
     }
     words = [
-        f"arms={json.dumps(arms)}", "reference=skg", "users=10", "workers=1", "weeks=2", "simulator.rated_share=0.8",
+        f"arms={json.dumps(arms)}", "reference=skg", "users=6", "workers=1", "weeks=1", "simulator.rated_share=0.8",
+        "simulator.volume_spread=0", "simulator.day_spread=0",
         "simulator.concentration=3", "simulator.accept=0.95", "simulator.accept_one_off=0.6", "policy.threshold=0.5",
     ]  # fmt: skip
     return Run(once("controls", lambda folder: simulate([*words, f"out={folder}"])))
@@ -75,7 +76,7 @@ def test_static_retrieval_asks_the_llm_every_time_and_hears_no_rating(tmp_path: 
     for share in ("0.0", "0.9"):
         arms = json.dumps({name: whole()[name] for name in ("skg", "rag")})
         runs.append(simulate([
-            f"arms={arms}", "reference=skg", "users=6", "workers=1", "weeks=2", f"simulator.rated_share={share}",
+            f"arms={arms}", "reference=skg", "users=3", "workers=1", "weeks=1", f"simulator.rated_share={share}",
             "simulator.concentration=3", f"out={tmp_path / share}",
         ]))  # fmt: skip
     shown = ["fallback_to_llm", "matched_skill", "max_sim", "skill_score", "tokens_in", "tokens_out", "book_size"]

@@ -17,11 +17,12 @@ ARMS = "arms={never: [policy=never, curator=none], maxsim_identity: [reranker=id
 bm25_identity: [router=bm25, reranker=identity], bm25_linear: [router=bm25]}"
 DENSE = (
     "simulator.messages_per_day=12",
+    "simulator.volume_spread=0",
     "simulator.concentration=2",
     "simulator.accept=0.9",
     "users=4",
     "workers=1",
-    "weeks=2",
+    "weeks=1",
 )
 
 
@@ -116,7 +117,7 @@ def test_page_and_figure_are_written(runs: list[Run], tmp_path: Path) -> None:
     results.write(tmp_path, "grid")
     report = (tmp_path / "grid.md").read_text("utf-8")
     assert any("differences hold" in str(part) for part in results.parts)
-    assert "8 users (seeds 0, 1), 2 weeks" in report
+    assert "8 users (seeds 0, 1), 1 weeks" in report
     for arm in runs[0].arms:
         assert f"| {arm} | " in report
     assert "grid_the_built_in_corpus.svg" in report

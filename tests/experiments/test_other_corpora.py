@@ -18,7 +18,7 @@ from tests.imports import ROOT
 
 ARMS = "arms={never: [policy=never, curator=none], cache: [curator=everything, reranker=identity], \
 same: [policy=never, curator=none]}"
-WORLD = ("experiment=controls", "reference=never", "weeks=2", "workers=1", "simulator.messages_per_day=12")
+WORLD = ("experiment=controls", "reference=never", "weeks=2", "workers=1", "simulator.messages_per_day=5")
 CORPORA = {"ours": [], "builtin_120": ["simulator.corpus=builtin_120"]}
 
 

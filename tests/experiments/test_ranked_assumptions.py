@@ -82,7 +82,7 @@ def test_of_users_of_whom_a_tenth_counts_ten_times_as_many_are_watched() -> None
 
 
 def test_a_small_sweep_makes_runs_of_both_ends(tmp_path: Path) -> None:
-    report = analyse(["embedder=hashing"], users=4, weeks=1, assumption=["habit", "rating_if_near"], out=tmp_path)
+    report = analyse(["embedder=hashing"], users=2, weeks=1, assumption=["habit", "rating_if_near"], out=tmp_path)
     table = report.parts[0]
     assert isinstance(table, Table)
     assert {row[0]: row[1:3] for row in table.rows} == {

@@ -13,7 +13,7 @@ from skg_bench.runfolder.run import Run
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    words = ["experiment=told", "users=8", "weeks=4", "workers=1", "salt=0", "simulator.changes=0.8"]
+    words = ["experiment=told", "users=8", "weeks=2", "workers=1", "salt=0", "simulator.changes=0.8"]
     return skg_bench.run([*words, f"out={tmp_path_factory.mktemp('told') / 'run'}"])
 
 

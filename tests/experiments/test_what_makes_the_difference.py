@@ -26,7 +26,15 @@ from tests.imports import ROOT
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("difference") / "run"
     return simulate(
-        ["experiment=what_makes_the_difference", "users=5", "workers=1", "weeks=1", "simulator.accept=1", f"out={out}"]
+        [
+            "experiment=what_makes_the_difference",
+            "users=3",
+            "workers=1",
+            "weeks=1",
+            "simulator.messages_per_day=5",
+            "simulator.accept=1",
+            f"out={out}",
+        ]
     )
 
 
@@ -90,7 +98,7 @@ def test_a_place_of_the_map_is_a_run_and_better_procedures_are_worth_more(tmp_pa
     for share in (0.0, 1.0):
         made = [f"simulator.{name}={share:g}" for name in ("generalises", "slots_filled")]
         run = simulate(
-            [ARMS, "reference=never", "users=6", "workers=1", "weeks=3", *made, f"out={tmp_path / str(share)}"]
+            [ARMS, "reference=never", "users=4", "workers=1", "weeks=2", *made, f"out={tmp_path / str(share)}"]
         )
         found = places(run)
         assert set(found) == {"asked", "everything"}
@@ -109,7 +117,7 @@ def test_maps_of_two_corpora_stand_beside_one_another(monkeypatch: pytest.Monkey
     monkeypatch.setattr(break_even_map, "MAPS", (axes,))
     monkeypatch.setattr(break_even_map, "REPEATS", axes)
     monkeypatch.setitem(break_even_map.CORPORA, "clinc150", ["simulator.discount=0.9"])  # in the place of its data
-    report = break_even_map.analyse(corpus=["built-in", "clinc150"], users=4, weeks=2)
+    report = break_even_map.analyse(corpus=["built-in", "clinc150"], users=2, weeks=1)
     tables = [part for part in report.parts if isinstance(part, Table)]
     assert [(table.title.split(": ")[0], len(table.rows)) for table in tables] == [
         (f"Few and many, {name} corpus", 2) for name in ("built-in", "built-in", "clinc150", "clinc150")
