@@ -42,6 +42,8 @@ def flaw_of(texts: Sequence[str], most: int) -> tuple[Code, str] | None:
     if size > most:
         return "too long", f"{size:,} characters, at most {most:,}"
     for text in texts:
+        if text.isascii() and text.isprintable():  # as nearly all are, which none of its characters needs to show
+            continue
         for place, character in enumerate(text):
             if _is_control(character):
                 return "control characters", f"U+{ord(character):04X} at {place}"
