@@ -66,6 +66,8 @@ def test_an_ablation_prints_what_one_change_does(tmp_path: Path, shell: dict[str
 
 def test_an_assistant_gets_a_verdict_and_is_probed(tmp_path: Path, shell: dict[str, str]) -> None:
     alone, probe, beside = made("assistant", tmp_path / "mine")
+    few = '["users=20", "weeks=4", "simulator.corpus=builtin_120", "workers=1"]'
+    smaller(tmp_path / "mine" / "assistant.py", "(Assistant, ", f"(Assistant, {few}, ")
     out = " ".join(said(alone, tmp_path / "mine", shell).split())
     assert "Assistant serves its users better than never" in out
     assert "asks its model" in said(probe, tmp_path / "mine", shell)
@@ -74,6 +76,8 @@ def test_an_assistant_gets_a_verdict_and_is_probed(tmp_path: Path, shell: dict[s
 
 def test_a_log_is_checked_and_replayed(tmp_path: Path, shell: dict[str, str]) -> None:
     check, replay, label = made("log", tmp_path / "mine")
+    few = '"arms={skg: [], never: [policy=never, curator=none]}", "workers=1"'
+    smaller(tmp_path / "mine" / "replay.py", '"embedder=hashing"]', f'"embedder=hashing", {few}]')
     assert "left out: no row" in said(check, tmp_path / "mine", shell)
     out = said(replay, tmp_path / "mine", shell)
     assert "8 users, 320 turns of each arm" in out
@@ -92,7 +96,8 @@ def test_the_gate_lets_the_same_pass_and_a_worse_one_fail(
     shell["PYTHONPATH"] = str(installed)
     folder = tmp_path / "mine"
     commands = made("gate", folder)
-    smaller(folder / "gate.sh", "users=40 weeks=8", "users=40 weeks=4 workers=1")
+    smaller(folder / "gate.sh", "weeks=8", "weeks=2 workers=1")
+    smaller(folder / "gate.sh", ":Assistant]", ":Assistant,assistant.controls=false]")
     for command in commands:
         said(command, folder, shell)
     smaller(folder / "assistant.py", "{earlier}\\n\\n{message}", "{earlier} {message}")
