@@ -9,16 +9,18 @@ from threading import Event
 import numpy as np
 import pytest
 
-from experiments.bench.faults.command import Done, Running
+from experiments.bench.faults.command import Running
 from experiments.bench.faults.lab import digests, turn_shards
+from tests.app.test_cli import call
 from tests.processes import needs_proc
 from tests.tracker.server import Server, lines
 
 WORDS = (
-    "run", "profile=smoke", "users=300", "weeks=1", "simulator.messages_per_day=1", "cohort=160", "contrasts=[]",
-    "arms={learns: [], never: [policy=never]}", "out=run",
+    "run", "profile=smoke", "users=300", "weeks=1", "simulator.messages_per_day=1", "simulator.corpus=builtin_120",
+    "cohort=160", "contrasts=[]", "arms={learns: [], never: [policy=never]}",
 )  # fmt: skip
 SHARDS = 4  # at least: two arms, 300 users
+ALONE = "workers=1"  # of a command whose death is none of workers: each takes a second to start
 Reached = Callable[[Path], bool]
 PHASES: dict[str, Reached] = {
     "the manifest is written": lambda out: out.exists(),
@@ -28,6 +30,7 @@ PHASES: dict[str, Reached] = {
     "the page is written": lambda out: (out / "summary.json").exists(),
     "all is written": lambda out: (out / "report.html").exists(),
 }
+AT_WORK = ("shards are written",)  # by two workers, who see the death of their parent
 
 
 @dataclass(frozen=True)
@@ -41,16 +44,11 @@ class Undisturbed:
 @contextmanager
 def running(folder: Path, *more: str) -> Iterator[Running]:
     folder.mkdir(exist_ok=True)
-    process = Running([*WORDS, *more], folder, 60.0, Event())
+    process = Running([*WORDS, "out=run", *more], folder, 60.0, Event())
     try:
         yield process
     finally:
         process.close()
-
-
-def finished(folder: Path, *more: str) -> Done:
-    with running(folder, *more) as process:
-        return process.wait()
 
 
 def killed(folder: Path, reached: Reached, seconds: float, more: Sequence[str] = ()) -> bool:
@@ -64,18 +62,17 @@ def killed(folder: Path, reached: Reached, seconds: float, more: Sequence[str] =
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    with running(folder) as process:
-        assert process.wait().code == 0
-        out = folder / "run"
-        seconds = (out / "report.html").stat().st_mtime - (folder / "run" / "turns").stat().st_ctime
+    out = tmp_path_factory.mktemp("undisturbed") / "run"
+    assert call(*WORDS, f"out={out}")[0] == 0
+    seconds = (out / "report.html").stat().st_mtime - (out / "turns").stat().st_ctime
     assert turn_shards(out) >= SHARDS
     return Undisturbed(digests(out), seconds)
 
 
 def goes_on(folder: Path, undisturbed: Undisturbed, *more: str) -> None:
-    done = finished(folder, *more)
-    assert (done.code, done.message) == (0, "")
+    """What goes on needs no process of its own: it has only the folder."""
+    code, _, err = call(*WORDS, f"out={folder / 'run'}", *more)
+    assert code == 0, err
     assert digests(folder / "run") == undisturbed.files
     assert (folder / "run" / "report.html").exists()
     left = [file.name for file in (folder / "run").rglob("*") if "tmp" in file.name.split(".") or ".lock" in file.name]
@@ -87,7 +84,7 @@ def goes_on(folder: Path, undisturbed: Undisturbed, *more: str) -> None:
 def test_the_same_command_goes_on_wherever_it_was_killed(first: int, undisturbed: Undisturbed, tmp_path: Path) -> None:
     """Each second phase, one after the other in one folder; the soak kills a command anew in any of them."""
     for phase in list(PHASES)[first::2]:
-        assert killed(tmp_path, PHASES[phase], 0.0), phase
+        assert killed(tmp_path, PHASES[phase], 0.0, () if phase in AT_WORK else [ALONE]), phase
     goes_on(tmp_path, undisturbed)
 
 
@@ -99,7 +96,7 @@ def test_a_command_that_is_killed_while_its_tracker_takes_no_answer_delivers_all
     server = Server()
     try:
         server.fail("hang")
-        tracker = ("tracker=opik", f"tracker.url={server.url}", "tracker.users=2")
+        tracker = ("tracker=opik", f"tracker.url={server.url}", "tracker.users=2", ALONE)
         assert killed(tmp_path, PHASES["all is written"], 0.3, tracker)
         server.fail(None)
         goes_on(tmp_path, undisturbed, *tracker)
