@@ -13,7 +13,10 @@ import pytest
 from tests.app.test_cli import ENVIRONMENT, process
 from tests.processes import await_end, await_workers, needs_proc, workers
 
-WORDS = ["run", "profile=smoke", "arms={skg: [], never: [policy=never]}", "cohort=1", "workers=2", "out=here"]
+WORDS = [
+    "run", "users=3", "weeks=1", "simulator.corpus=builtin_120", "arms={skg: [], never: [policy=never]}", "cohort=1",
+    "workers=2", "out=here",
+]  # fmt: skip
 Running = subprocess.Popen[str]
 
 
@@ -23,7 +26,7 @@ def starting(running: Running, _folder: Path) -> bool:
 
 
 def at_work(_running: Running, folder: Path) -> bool:
-    """The first shard is there."""
+    """The first shard is there: the other one, tables and page are left to make."""
     return any(folder.glob("here/turns/*.parquet"))
 
 
