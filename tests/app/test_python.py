@@ -13,8 +13,9 @@ from tests.runs import save
 
 WITHOUT_A_GUARD = """
 import skg_bench
-one_arm = ["arms={skg: []}", "reference=skg", "contrasts=[]"]
-run = skg_bench.run(["users=4", "weeks=1", "cohort=2", "workers=2", "out=here", "tracker=TRACKER", *one_arm])
+one_cohort = ["arms={skg: []}", "reference=skg", "contrasts=[]", "users=2", "weeks=1"]  # which starts one worker
+small = [*one_cohort, "simulator.corpus=builtin_120"]
+run = skg_bench.run([*small, "workers=2", "out=here", "tracker=TRACKER"])
 print("made once", run)
 """
 
