@@ -21,6 +21,7 @@ from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.run_trackers import beside
 from skg_bench.runfolder.run import Run
+from tests.app.conftest import TINY
 from tests.app.sinks import Mood
 from tests.runs import save
 
@@ -124,18 +125,28 @@ def test_a_tracker_changes_neither_a_run_nor_its_identity(
     assert launch.prepare(compose(tiny)).state == "finished"
 
 
+@pytest.fixture(scope="module")
+def both_told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, tuple[int, str, str]]]:
+    """A folder in which a run went to both trackers, and the end of its command; its new database takes 2 s."""
+    home = tmp_path_factory.mktemp("both")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        for name in ("OPIK_URL_OVERRIDE", "MLFLOW_TRACKING_URI"):
+            patch.delenv(name, raising=False)
+        patch.setattr(run_trackers, "LONGEST_WAIT", 60.0)  # a machine that is busy with other tests
+        yield home, call("run", *TINY, "tracker=both")
+
+
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
-def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(elsewhere: Path, tiny: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 60.0)  # a machine that is busy with other tests
-    words = ["run", *tiny, "tracker=both"]
-    code, out, err = call(*words)
+def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(
+    both_told: tuple[Path, tuple[int, str, str]], tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, (code, out, err) = both_told
+    monkeypatch.chdir(home)
     assert (code, err) == (0, "")
     assert "mlflow: 3 runs in sqlite:///runs/mlflow.db; look: mlflow ui --backend-store-uri" in out
     assert "opik: 0 of " in out
-    code, out, _ = call(*words)
+    code, out, _ = call("run", *tiny, "tracker=mlflow")
     assert code == 0
     assert "is finished: nothing is left to simulate" in out
     assert "mlflow: 3 runs in sqlite:///runs/mlflow.db; look: mlflow ui --backend-store-uri" in out
@@ -189,9 +200,15 @@ def silent() -> Iterator[tuple[str, socket.socket]]:
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 @pytest.mark.parametrize(("name", "parameter"), [("opik", "url"), ("mlflow", "uri")])
 def test_an_export_connects_to_no_address_of_a_manifest_and_says_how_to(
-    run: Run, name: str, parameter: str, silent: tuple[str, socket.socket], monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    name: str,
+    parameter: str,
+    silent: tuple[str, socket.socket],
+    both_told: tuple[Path, tuple[int, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address, server = silent
+    run = Run(shutil.copytree(run.path, both_told[0] / "runs" / name))  # beside which MLflow has its database
     monkeypatch.setenv("OPIK_API_KEY", "sesame")
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "sesame")
     with_tracker(run, both(address))
