@@ -1,6 +1,7 @@
 """A small run embeds what its users say and nothing else, and comes out the same to the bit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.needed_messages import NeededMessages, needed_only
 from skg_bench.core.grid import I16
 from skg_bench.embedder.hashing import Hashing
+from tests.runs import logs_alone
 
 pytestmark = pytest.mark.usefixtures("bare")
 ARMS = (
@@ -19,9 +21,9 @@ ARMS = (
 SMALL = ("users=5", "weeks=2", "embedder=hashing", "embedder.dimensions=64", ARMS)
 
 
-@pytest.fixture
-def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Texts that were embedded."""
+@contextmanager
+def recording() -> Iterator[list[str]]:
+    """Texts that are embedded."""
     texts: list[str] = []
     embed = Hashing.embed
 
@@ -29,27 +31,34 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         texts.extend(given)
         return embed(self, given, progress)
 
-    monkeypatch.setattr(Hashing, "embed", recorded)
-    return texts
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Hashing, "embed", recorded)
+        yield texts
+
+
+def whole(folder: Path) -> None:
+    """A run that embeds all messages."""
+    with logs_alone(), pytest.MonkeyPatch.context() as patch, recording() as embedded:
+        patch.setattr(launch, "needed_only", lambda plan, turns: plan)
+        skg_bench.run([*SMALL, "cohort=8", f"out={folder}"])
+    assert len(embedded) == 21_480
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_small_run_embeds_what_its_users_say_and_no_bit_is_otherwise(
-    workers: int, elsewhere: Path, embedded: list[str], monkeypatch: pytest.MonkeyPatch
+    workers: int, elsewhere: Path, once: Callable[..., Path]
 ) -> None:
-    words = [*SMALL, f"workers={workers}", "cohort=8"]
-    run = skg_bench.run([*words, "out=said"])
+    with recording() as embedded:
+        run = skg_bench.run([*SMALL, f"workers={workers}", "cohort=8", "out=said"])
     said = set(run.turns("never", ["message"])["message"].to_pylist())
     assert sorted(embedded) == sorted(said)
     assert 100 < len(said) < 1000
-    monkeypatch.setattr(launch, "needed_only", lambda plan, turns: plan)
-    whole = skg_bench.run([*words, "out=whole"])
-    assert len(embedded) - len(said) == 21_480
+    other = once("all-embedded", whole)
     for log in ("turns", "updates", "feedback", "learning"):
         shards = [file.relative_to(run.path) for file in sorted((run.path / log).iterdir())]
         assert shards
         for shard in shards:
-            assert (run.path / shard).read_bytes() == (whole.path / shard).read_bytes()
+            assert (run.path / shard).read_bytes() == (other / shard).read_bytes()
 
 
 @pytest.mark.parametrize(
