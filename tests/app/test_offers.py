@@ -6,9 +6,10 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from inspect import signature
 from pathlib import Path
 from pkgutil import resolve_name
@@ -19,7 +20,7 @@ import pytest
 import typer
 import yaml
 
-from skg_bench.app import gate, run_trackers
+from skg_bench.app import gate, run_trackers, targets, trust
 from skg_bench.app.arm_keys import SEAMS_OF_ARMS
 from skg_bench.app.building import build
 from skg_bench.app.cli import app
@@ -95,12 +96,17 @@ def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
         yield made
 
 
-def nodes() -> Iterator[tuple[str, Node, tuple[str | int, ...], type]]:
+@cache
+def nodes() -> Sequence[tuple[str, Node, tuple[str | int, ...], type]]:
     """Each class of the yamls, once: its seam, the whole node, where the class stands in it, and the class."""
+    return list(_nodes())
+
+
+def _nodes() -> Iterator[tuple[str, Node, tuple[str | int, ...], type]]:
     seen = set()
     for package in packages():
         for file in sorted(package.conf.glob("*/*.yaml")):
-            node = yaml.safe_load(file.read_text("utf-8")) or {}
+            node = yaml.load(file.read_text("utf-8"), yaml.CSafeLoader) or {}
             whole = cases.whole_node({k: v for k, v in node.items() if k not in ("defaults", "_with_")})
             for path, chain, _ in described_components("", whole):
                 if (file.parent.name, chain[-1]) not in seen:
@@ -264,6 +270,8 @@ def _admitted(*_: Any, **__: Any) -> None:
 def test_no_offer_reaches_anything(
     canary: Canary, tiny_run: Run, tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in (targets, trust):  # which look the same sixty classes up 80,000 times
+        monkeypatch.setattr(module, "resolve_name", cache(resolve_name))
     doors, made, errors, let_in = Doors(tiny_run, tmp_path, monkeypatch), 0, list[str](), set[str]()
     every = [*offers(canary), *((key, canary.values[0], key, "") for key in ("pool", "seeds"))]
     for door, seams in doors.all.values():
@@ -371,20 +379,14 @@ TRUSTING = {
     "answer_judges.py", "claim_inputs.py", "commands.py", "corpus_check.py", "launch.py", "log_check.py",
     "probing_outside.py", "run_trackers.py", "stored.py", "study.py", "trust.py",
 }  # fmt: skip
-RESOLVING = {
-    "checks.py",
-    "building.py",
-    "parameters.py",
-    "source.py",
-    "targets.py",
-    "trust.py",
-}  # source: of a class that `target` names
+RESOLVING = {  # source: of a class that `target` names
+    "checks.py", "building.py", "parameters.py", "source.py", "targets.py", "trust.py",
+}  # fmt: skip
 
 
 def names(file: Path) -> set[str]:
-    tree = parsed(file)
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return found | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    nodes = [node for node in ast.walk(parsed(file)) if isinstance(node, ast.Name | ast.Attribute)]
+    return {node.id if isinstance(node, ast.Name) else node.attr for node in nodes}
 
 
 def test_one_place_makes_components_and_few_trust_their_words() -> None:
