@@ -17,10 +17,10 @@ SHADOWS = (
 SMALL = "users=2 weeks=1 profile=smoke"
 # each command once, of which those that start processes do so
 COMMANDS = (
-    f"run {SMALL} workers=2 tracker=both out=two",
+    f"run {SMALL} workers=2 tracker=opik out=two",
     f"run {SMALL} workers=1 out=one",
     "export opik two",
-    "export mlflow two",
+    "export mlflow two",  # in a process that starts as one beside a run does
     "report one two",
     "compare two",
     "gate --baseline missing.json two",
