@@ -19,6 +19,7 @@ from skg_bench.runfolder.run import Run
 from tests.analysis.labels.planted_log import play_log
 from tests.app.test_cli import call, refused
 from tests.conftest import ROOT
+from tests.runs import tables_alone
 
 LABELS = ROOT / "tests" / "analysis" / "labels" / "sgd_labels.csv"
 
@@ -196,7 +197,8 @@ def test_the_docs_say_what_forty_labels_of_a_public_log_decide(
 ) -> None:
     arms = "arms={everything: [curator=everything], never: [policy=never, curator=none]}"
     log = published("sgd") / "dev"
-    skg_bench.run(["simulator=sgd", f"simulator.path={log}", arms, "reference=never", "out=run"], progress=False)
+    with tables_alone():
+        skg_bench.run(["simulator=sgd", f"simulator.path={log}", arms, "reference=never", "out=run"], progress=False)
     code, out, _ = call("data", "label", "run", "--read", str(LABELS), "--price", "2")
     assert code == 0
     words = (ROOT / "docs" / "logs.md").read_text()
