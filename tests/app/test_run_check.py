@@ -16,8 +16,10 @@ from skg_bench.runfolder import manifest, shards
 from skg_bench.runfolder.lock import held
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call, refused
-from tests.runs import accept, rewritten
+from tests.runs import accept, logs_alone, rewritten
 
+TINIEST = ("workers=1", "users=2", "weeks=1", "arms={skg: [policy.threshold=0.3], never: [policy=never]}")
+SELDOM = "simulator.messages_per_day=0.1"  # where users are many
 TORN = [  # each file in one way, and one in all
     *product(["turns/skg.0000000.parquet"], ["lost", "cut", "flipped"]),
     *zip(["learning/never.0000000.parquet", *manifest.TABLES], cycle(["flipped", "lost", "cut"])),
@@ -28,6 +30,18 @@ def files(folder: Path) -> dict[str, bytes]:
     """All shards and tables."""
     names = [*folder.rglob("*.parquet"), folder / "summary.json", folder / "curves.csv"]
     return {str(file.relative_to(folder)): file.read_bytes() for file in names}
+
+
+@pytest.fixture(scope="session")
+def tiny_run(once: Callable[..., Path]) -> skg_bench.Run:
+    """Two users, one week, two arms: it is made again in nearly all tests."""
+    return skg_bench.Run(once("tiniest", lambda folder: skg_bench.run([*TINIEST, f"out={folder}"])))
+
+
+@pytest.fixture
+def tiny() -> tuple[str, ...]:
+    """Overrides of `tiny_run`, its folder aside."""
+    return TINIEST
 
 
 @pytest.fixture
@@ -139,7 +153,7 @@ def test_a_run_goes_on_from_its_parts(tiny_run: skg_bench.Run, elsewhere: Path, 
 @pytest.fixture
 def half(elsewhere: Path, tiny: tuple[str, ...], once: Callable[..., Path]) -> tuple[str, ...]:
     """The command of a run of 260 users, whose first 256 are there, with tables and page of theirs."""
-    words = ("run", *(text for text in tiny if not text.startswith(("users=", "weeks="))), "users=260", "weeks=1")
+    words = ("run", *(text for text in tiny if not text.startswith("users=")), "users=260", SELDOM)
 
     def make(folder: Path) -> None:
         assert call(*words, f"out={folder}", "part=0/2")[0] == 0
@@ -279,8 +293,9 @@ def test_what_is_gone_at_the_next_look_was_no_fault(copy: Path, monkeypatch: pyt
 def test_shards_that_come_between_two_reads_are_not_held_against_the_turns(
     tiny: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = (text for text in tiny if not text.startswith(("users=", "weeks=", "arms=")))
-    run = skg_bench.run([*kept, "users=260", "weeks=1", "arms={never: [policy=never]}", f"out={tmp_path / 'run'}"])
+    kept = (text for text in tiny if not text.startswith(("users=", "arms=")))
+    with logs_alone():
+        run = skg_bench.run([*kept, "users=260", SELDOM, "arms={never: [policy=never]}", f"out={tmp_path / 'run'}"])
     numbers, looks = Run.numbers, iter(range(1000))
 
     def growing(run: Run, arm: str, users: Sequence[int] | None = None) -> list[int]:
