@@ -9,9 +9,11 @@ import pytest
 import skg_bench
 from skg_bench.app import salts
 from skg_bench.core.errors import UsageError
+from tests.app import test_run_check
 from tests.app.test_cli import call
 from tests.app.test_launch import interrupt, job
 
+tiny, tiny_run = test_run_check.tiny, test_run_check.tiny_run  # two users, one week
 BARE = pytest.mark.usefixtures("bare")
 OTHER = "0123456789abcdef0123456789abcdef"
 
