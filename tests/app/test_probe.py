@@ -10,10 +10,18 @@ from typing import Any
 import pytest
 
 import skg_bench
+from skg_bench.app import probing_outside
 from tests.app.test_cli import call
 from tests.assistant.endpoint.test_black_box import STAND_INS, system
+from tests.runs import logs_alone
 
 OBJECTS = "tests.assistant.python.objects"
+
+
+@pytest.fixture(autouse=True)
+def _few_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probe compares all of its first messages with one another, which takes more time than all that it asks."""
+    monkeypatch.setattr(probing_outside, "_READ", 1_000)
 
 
 def seen(*words: str) -> dict[str, Any]:
@@ -161,17 +169,19 @@ def test_a_dry_run_says_what_controls_cost_and_how_long_as_probe_measured(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     mine = ["assistant=python", f"assistant.target={__name__}.Counted"]
+    size = ("users=3", "weeks=2", "reference=never")
 
     def told(*more: str) -> str:
         arms = f"arms={{never: [policy=never], it: [{','.join([*mine, *more])}]}}"
-        return " ".join(call("run", "profile=smoke", "users=6", arms, "reference=never", "--dry-run")[1].split())
+        return " ".join(call("run", *size, arms, "--dry-run")[1].split())
 
     counts = re.search(
         r"it: about [\d,]+ messages, and ([\d,]+) before and after for its controls; `skg-bench pr", told()
     )
     assert counts is not None
     arms = f"arms={{never: [policy=never], it: [{','.join(mine)}]}}"
-    made = skg_bench.run(["profile=smoke", "users=6", arms, "reference=never"])
+    with logs_alone():
+        made = skg_bench.run([*size, arms])
     assert int(counts[1].replace(",", "")) == Counted.n - len(made.turns("it")) > 300
     call("probe", *mine)
     assert re.search(r"for its controls; about \d+ s at \S+ ms each, as probe measured them", told())
