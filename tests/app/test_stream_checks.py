@@ -48,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Run]:
     made = {}
     with logs_alone():
         for insist in (False, True):
-            words = ["profile=smoke", "users=20", "weeks=3", "simulator.rated_share=0.5", "workers=1", "reference=log_"]
+            words = ["profile=smoke", "users=12", "weeks=3", "simulator.rated_share=0.5", "workers=1", "reference=log_"]
             job = prepare(compose([*words, f"arms={{log_: [{LOGGER}]}}", f"out={folder / str(insist)}"]))
             if insist:
                 job = replace(job, plan=replace(job.plan, simulator=Insistent(job.plan.simulator)))
