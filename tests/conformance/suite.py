@@ -32,7 +32,6 @@ from skg_bench.core.spoken import SpeakingLLM
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
-from skg_bench.launcher.local import Local
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.saving import Surroundings, UnsavableError, flattened, restored
@@ -64,6 +63,7 @@ SERVED = {  # they need a server: tests/llm
 }
 ABSENT = re.compile("pip install|skg-bench data get|hf download")  # in errors: something optional is not here
 FORK = 15
+OTHER = ("policy=always", "curator=everything")
 LARGE, SMALL = 512, 3
 TRUTH = {f.name for f in schema.turns(1) if f.metadata[b"truth"] == b"yes"}
 
@@ -120,18 +120,18 @@ def absent(error: UsageError) -> bool:
     return ABSENT.search(str(error)) is not None
 
 
-def failures(case: Case, folder: Path, workers: int = 2, *, truth: bool = True) -> list[str]:
+def failures(case: Case, folder: Path, workers: int = 2, *, truth: bool = True, keeps: bool = False) -> list[str]:
     """What the component does not keep to, each line with its name; runs are written below `folder`.
 
-    `truth`: play it where the truth is another one, too.
+    `truth`: play it where the truth is another one, too; `keeps`: that its rows are the same is known.
 
     Raises UsageError for a component that cannot run here.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lines = wrong_value(case, folder)
     if not lines and str(case) not in SERVED:
-        lines = changed_rows(case, folder, workers)
-        blind = truth and case.of_arms and not _oracle(case, folder)
+        lines = [] if keeps else changed_rows(case, folder, workers)
+        blind = truth and case.of_arms and not oracle(case, folder)
         if blind and (columns := changed_by_truth(case, folder)):
             lines.append(f"sees_truth is False, and with another truth differ {', '.join(columns)}")
     return [f"{case} of {case.package}: {line}" for line in lines]
@@ -215,34 +215,34 @@ def _wrong_state(made: Any) -> list[str]:
 
 @lru_cache(maxsize=4)
 def composed(case: Case, folder: Path) -> Composed:
-    """The component in an arm, in a fork from it, and beside arms that differ in policy and in curator only."""
+    """The component in an arm, in a fork from it, and beside an arm that differs in policy and curator only."""
     root = {"reference": "itself", "contrasts": []}
     if case.of_arms:
-        every, beside = _of_arms(tuple(each for each in cases() if each.package == case.package)), _beside(case)
-        configs = {name: every.arms[f"{case.seam}-{case.option}-{name}"] for name in beside}
-        return replace(every, root={**every.root, **root, "arms": beside}, arms=configs)
+        every = of_arms(tuple(each for each in cases() if each.package == case.package))
+        itself, other = every.arms[f"{case.seam}-{case.option}"], every.arms["other"]
+        beside = other if case.seam == "assistant" else itself  # that of a pipeline
+        configs = {
+            "itself": itself,
+            "fork": {**itself, "fork": f"itself@{FORK}"},
+            "other": {**beside, "policy": other["policy"], "curator": other["curator"]},
+        }
+        return replace(every, root={**every.root, **root, "arms": dict.fromkeys(configs)}, arms=configs)
     return compose([*_root(case, folder), f"arms={{{_table(_beside(case))}}}", "reference=itself", "contrasts=[]"])
 
 
 @cache
-def _of_arms(every: Sequence[Case]) -> Composed:
-    """The arms of components that arms choose, composed at once: by itself, each takes a third of a second."""
-    table = {
-        f"{case.seam}-{case.option}-{name}": overrides
-        for case in every if case.of_arms for name, overrides in _beside(case).items()
-    }  # fmt: skip
-    return compose([*worlds.SIMULATED, f"arms={{{_table(table)}}}", f"reference={next(iter(table))}", "contrasts=[]"])
+def of_arms(every: Sequence[Case]) -> Composed:
+    """An arm of each component that arms choose, and another one, composed at once: by itself, each takes a third of
+    a second.
+    """
+    table = {f"{case.seam}-{case.option}": case.overrides for case in every if case.of_arms} | {"other": OTHER}
+    return compose([*worlds.SIMULATED, f"arms={{{_table(table)}}}", "reference=other", "contrasts=[]"])
 
 
-def _beside(case: Case) -> dict[str, list[str]]:
+def _beside(case: Case) -> dict[str, Sequence[str]]:
     chosen = case.overrides if case.seam in SEAMS_OF_ARMS else []
-    others = [] if case.seam == "assistant" else chosen  # that of a pipeline
-    return {
-        "itself": chosen,
-        "fork": [*chosen, f"fork=itself@{FORK}"],
-        "daring": [*_without(others, "policy"), "policy=always"],
-        "greedy": [*_without(others, "curator"), "curator=everything"],
-    }
+    other = _without(_without(chosen, "policy"), "curator")
+    return {"itself": chosen, "fork": [*chosen, f"fork=itself@{FORK}"], "other": [*other, *OTHER]}
 
 
 def _table(arms_of: Mapping[str, Sequence[str]]) -> str:
@@ -295,7 +295,7 @@ def run(
     return Run(out)
 
 
-class _KilledError(Exception):
+class KilledError(Exception):
     """Ends a run after its first cohort."""
 
 
@@ -304,11 +304,11 @@ def killed_and_resumed(case: Case, folder: Path, out: Path, workers: int) -> Run
 
     def kill() -> None:
         if any((out / "pieces").iterdir()):
-            raise _KilledError
+            raise KilledError
 
     try:
         run(played(case, folder, alone=True), out, SMALL, tick=kill)
-    except _KilledError:
+    except KilledError:
         return run(played(case, folder, alone=True), out, SMALL, workers)
     raise AssertionError(f"{case}: the world is too small to be killed between cohorts")
 
@@ -323,16 +323,16 @@ def changed_rows(case: Case, folder: Path, workers: int) -> list[str]:
     assert turns > FORK, f"{case}: {turns:.0f} turns a user in weeks={weeks}; let its yaml bring more than {FORK}"
     if not case.of_arms:
         assert pc.any(pc.invert(together.turns("itself")["fallback_to_llm"])).as_py(), f"{case}: no skill answers"
-    lines = [f"a fork from itself at turn {FORK} differs: {where}" for where in _forked(together, users)]
+    lines = [f"a fork from itself at turn {FORK} differs: {where}" for where in forked(together, users)]
     apart = killed_and_resumed(case, folder, folder / "apart", workers)
     if set(world.differences(together, apart, users, ["itself"])) - set(_lists(case)):
         lines += _told_apart(case, folder, together, users) or ["a run that was killed and resumed differs"]
     return lines
 
 
-def _forked(together: Run, users: range) -> Iterator[str]:
+def forked(together: Run, users: range, pair: Sequence[str] = ("itself", "fork")) -> Iterator[str]:
     for log in world.LOGS:
-        itself, fork = (world.rows(together, log, arm, users).drop_columns("arm") for arm in ("itself", "fork"))
+        itself, fork = (world.rows(together, log, arm, users).drop_columns("arm") for arm in pair)
         if itself.num_rows != fork.num_rows:
             yield f"{log}: {itself.num_rows} rows and {fork.num_rows}"
         else:
@@ -365,35 +365,29 @@ def _told_apart(case: Case, folder: Path, together: Run, users: range) -> list[s
     return [f"{what}: {where[0]} and {len(where) - 1} more" for what, where in differing.items() if where]
 
 
-def changed_side_by_side(every: Sequence[Case], folder: Path) -> list[str]:
-    """Components of arms whose rows differ between one process and two, all of them in one run."""
-    every = [case for case in every if str(case) not in {**SERVED, **SKIPPED}]
-    table = _table({f"{case.seam}-{case.option}": case.overrides for case in every})
-    config = compose(
-        [*worlds.SIMULATED, f"arms={{{table}}}", f"reference={every[0].seam}-{every[0].option}", "contrasts=[]"]
-    )
-    one, two = (
-        run(prepare(config).plan, folder / str(workers), cohort, workers, by=Local())
-        for cohort, workers in ((LARGE, 1), (24, 2))
-    )
-    return world.differences(one, two, range(worlds.USERS))
-
-
 def changed_by_truth(case: Case, folder: Path) -> list[str]:
     """Columns that an arm decides otherwise where the truth is another and users say the same, under a drawn salt."""
-    salt = secrets.randbits(128)
-    made = replace(plan(case, folder, alone=True), salt=salt)
-    memory = Remembering(made.simulator)
-    first = run(replace(made, simulator=cast("World[Any]", memory)), folder / "truth", LARGE)
-    anew = replace(plan(case, folder, alone=True), salt=salt)
-    contrary = replace(anew.arms[0], llm=Contrary(anew.arms[0].llm))
-    lying = cast("World[Any]", Lying(made.simulator, memory, 1))
-    lies = replace(anew, simulator=lying, arms=(contrary,))
-    second = run(lies, folder / "lies", LARGE)
-    differing = [where.removeprefix("itself ") for where in world.differences(first, second, range(made.users))]
-    columns = [where for where in differing if where.removeprefix("turns ") not in TRUTH]
+    differing, salt = told_otherwise(lambda: plan(case, folder, alone=True), folder)
+    columns = [where.removeprefix("itself ") for where in differing]
     return [*columns, f"with salt={salt:#x}"] if columns else []
 
 
-def _oracle(case: Case, folder: Path) -> bool:
+def told_otherwise(make: Callable[[], Plan], folder: Path) -> tuple[list[str], int]:
+    """Columns that arms of one stack decide otherwise where the truth is another and users say the same, and the salt,
+    which is drawn. `make()`: their plan, of components that remember nothing.
+    """
+    salt = secrets.randbits(128)
+    made = replace(make(), salt=salt)
+    memory = Remembering(made.simulator)
+    first = run(replace(made, simulator=cast("World[Any]", memory)), folder / "truth", LARGE)
+    anew = replace(make(), salt=salt)
+    contrary = tuple(replace(arm, llm=Contrary(arm.llm)) for arm in anew.arms)
+    lying = cast("World[Any]", Lying(made.simulator, memory, 1))
+    second = run(replace(anew, simulator=lying, arms=contrary), folder / "lies", LARGE)
+    differing = world.differences(first, second, range(made.users))
+    return [where for where in differing if where.split(" turns ")[-1] not in TRUTH], salt
+
+
+def oracle(case: Case, folder: Path) -> bool:
+    """Is it told the truth?"""
     return arms(composed(case, folder).arms, COMMAND_LINE)[0].assistant.sees_truth

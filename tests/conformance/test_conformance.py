@@ -1,6 +1,6 @@
 """Every component that `conf/` offers: same bits however a run is cut, forked, stacked, killed; blind; what it says."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from skg_bench.core.errors import UsageError
 from tests.app.lab import declare, forget, write
 from tests.app.test_extension import example
 from tests.conformance import suite
+from tests.conformance.shared import Shared, play
 from tests.conformance.unlisted import unlisted
 from tests.laws import shoppers, world
 
@@ -73,18 +74,29 @@ def skipped_without_its_library() -> Iterator[None]:
         pytest.skip(str(error))
 
 
+@pytest.fixture(scope="session")
+def shared(once: Callable[..., Path]) -> Shared:
+    """The runs that all components of arms share."""
+    unplayed = [case for case in OF_ARMS if str(case) not in PLAYED]
+    return Shared(once("conformance", lambda folder: play(OF_ARMS, unplayed, folder)))
+
+
 @pytest.mark.parametrize("case", suite.cases(), ids=str)
-def test_a_component_keeps_to_what_all_keep_to(tmp_path: Path, case: suite.Case) -> None:
+def test_a_component_keeps_to_what_all_keep_to(tmp_path: Path, shared: Shared, case: suite.Case) -> None:
     if reason := suite.SKIPPED.get(str(case)):
         pytest.skip(reason)
-    workers = 1 if case in OF_ARMS else 2  # which take a second to start
+    differing = shared.differing(case) if case in OF_ARMS and shared.plays(case) else None
+    truth = str(case) not in PLAYED and not shared.blind(case)
     with skipped_without_its_library():
-        assert suite.failures(case, tmp_path / "runs", workers, truth=str(case) not in PLAYED) == []
+        assert suite.failures(case, tmp_path / "runs", truth=truth, keeps=differing == []) == []
+    assert not differing
 
 
-def test_components_that_no_law_plays_give_the_same_rows_in_one_process_and_in_two(tmp_path: Path) -> None:
-    with skipped_without_its_library():
-        assert suite.changed_side_by_side([case for case in OF_ARMS if str(case) not in PLAYED], tmp_path) == []
+def test_components_that_no_law_plays_give_the_same_rows_in_one_process_and_in_two(shared: Shared) -> None:
+    """And apart as together, killed and not."""
+    here = [case for case in OF_ARMS if str(case) not in PLAYED and shared.plays(case)]
+    assert len(here) > 20
+    assert {str(case): differing for case in here if (differing := shared.differing(case))} == {}
 
 
 @pytest.mark.parametrize("seam", ["simulator", "embedder", "router", "reranker", "policy", "curator", "llm"])
