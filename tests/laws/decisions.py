@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.engine import execute as engine
@@ -21,7 +24,7 @@ from tests.laws import world
 from tests.runs import save
 
 FILE = Path(__file__).with_name("decisions.txt")
-USERS = 24
+USERS, PLACES = 24, 7  # of the dense world
 STACK = (
     "skg", "band", "frozen_book", "frozen_all", "sham", "everything", "budget", "without", "softmax", "vcache",
 )  # fmt: skip
@@ -52,17 +55,33 @@ def simulated(name: str, out: Path) -> Run:
     return Run(out)
 
 
-def digests(name: str, run: Run) -> Iterator[tuple[str, str]]:
+def digests(name: str, run: Run, arms: Iterable[str] | None = None) -> Iterator[tuple[str, str]]:
     """`world arm log column` and eight hex digits of its values, of each column that an arm decides."""
-    for arm in run.arms:
+    users = range(USERS if name == "dense" else run_users(run))
+    for arm in run.arms if arms is None else arms:
         for log in world.LOGS:
-            rows = world.rows(run, log, arm, range(run_users(run)))
+            rows = world.rows(run, log, arm, users)
+            rows = longer(rows) if name == "dense" and log == "turns" else rows
             for column in rows.column_names:
                 if (log != "learning" or rows.num_rows) and column not in (
                     _TRUTH | _GIVEN | _LOGGED if log == "turns" else {"arm"}
                 ):
                     digest = blake2b(world.bits(rows[column]), digest_size=4).hexdigest()
                     yield f"{name} {arm} {log} {column}", digest
+
+
+def longer(rows: pa.Table) -> pa.Table:
+    """Turns with lists as long as in a run whose longest shortlist has that many places."""
+    for place, field in enumerate(rows.schema):
+        size = getattr(field.type, "list_size", PLACES)
+        if size < PLACES:
+            lists = rows[field.name].combine_chunks()
+            values = np.full((len(lists), PLACES), -1.0 if field.name == "shortlist" else 0.0)
+            values[:, :size] = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
+            kind = pa.list_(field.type.value_field, PLACES)
+            flat = pa.array(values.reshape(-1)).cast(kind.value_type)
+            rows = rows.set_column(place, field.name, pa.FixedSizeListArray.from_arrays(flat, type=kind))
+    return rows
 
 
 def run_users(run: Run) -> int:

@@ -18,18 +18,17 @@ from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
 from tests.arms import changed
 from tests.laws import world
+from tests.laws.conftest import FORKED as USERS
 from tests.laws.world import FORK
 
-USERS = 40
 TRUNK = {name: "identity" if name == "scored" else "daring" if name == "twice" else "skg" for name in world.FORKS}
 TURN = {name: FORK + 9 if name in ("twice", "hindsight_later") else 0 if name == "at_once" else FORK for name in TRUNK}
-ARMS = ("skg", "identity", "frozen_all", "always", *world.FORKS)
+ARMS = world.FORKED
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A dense week of forks beside the arms that they fork from."""
-    return world.run(tmp_path_factory.mktemp("forks") / "run", USERS, 1000, 1, ARMS)
+def run(forks: Run) -> Run:
+    return forks
 
 
 def rows(run: Run, log: LogName, arm: str, *, first: int = 0, last: int = 2**30) -> pa.Table:
@@ -179,12 +178,12 @@ def test_forks_lie_in_the_stack_of_their_trunk_unless_they_change_what_all_arms_
     names = [[ARMS[i] for i in stack] for stack in stacks(world.plan(USERS, ARMS).arms)]
     together = [
         "skg", "frozen_all", "always", "as_before", "at_once", "stopped", "daring", "matched", "asking", "noting",
-        "twice", "donor",
+        "twice", "donor", "repeat_last", "oracle",
     ]  # fmt: skip
     assert names == [together, ["identity"], ["renewed"], ["scored"], ["hindsight", "hindsight_later"]]
 
 
-@pytest.mark.parametrize(("users", "cohort", "workers"), [(4, 1, 1), (USERS, 60, 2)])
+@pytest.mark.parametrize(("users", "cohort", "workers"), [(2, 1, 1), (6, 40, 2)])
 def test_forks_do_not_depend_on_cohorts_workers_and_who_else_runs(
     run: Run, tmp_path: Path, users: int, cohort: int, workers: int
 ) -> None:

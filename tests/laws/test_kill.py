@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from threading import Thread, Timer
 
 import numpy as np
 import pytest
@@ -90,55 +92,75 @@ def test_a_run_that_is_killed_twice_gives_the_same_rows(
     for workers in (1, 2):
         killed += kill_once(out, root, 30, workers, rng)
     assert killed
-    finish(out, root, 30, 2)
+    world.run(out, 30, 16, 1, ARMS)
     compare(base, out, undisturbed, 30)
 
 
-def test_a_run_that_is_killed_and_resumed_has_the_same_shards_to_the_byte(tmp_path: Path, root: Path) -> None:
-    out, large = tmp_path / "killed", (250, world.LARGE)
-    process = start(out, root, world.MANY, 1, *large)
+def test_a_run_that_is_killed_and_resumed_has_the_same_shards_to_the_byte(
+    large: Run, tmp_path: Path, root: Path
+) -> None:
+    out = tmp_path / "killed"
+    process = start(out, root, world.TWO, 1, 125, world.LARGE)
     while shards(out) == 0:
         assert process.poll() is None
         time.sleep(0.005)
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    assert start(out, root, world.MANY, 2, *large).wait(300) == 0
-    undisturbed = world.run(tmp_path / "undisturbed", world.MANY, large[0], 1, world.LARGE)
-    assert world.shards(Run(out)) == world.shards(undisturbed)
+    assert world.shards(world.run(out, world.TWO, 125, 2, world.LARGE)) == world.shards(large)
+
+
+def in_time(out: Path, users: int, arms: tuple[str, ...], look: Callable[[], None]) -> None:
+    """Simulate by two workers of this process, which calls `look` again and again; fails if it waits for ever."""
+    world.manifest(out, users, arms)
+
+    made, ended = world.plan(users, arms), Future[None]()
+
+    def simulate() -> None:
+        try:
+            execute.execute(made, out, cohort=16, workers=2, launcher=Local(), progress=lambda *_: look())
+        except Exception as error:  # noqa: BLE001  it is raised in the test
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    Thread(target=simulate, daemon=True).start()
+    ended.result(60)
 
 
 @needs_proc
-def test_a_worker_that_is_killed_is_replaced(base: Run, undisturbed: Run, tmp_path: Path, root: Path) -> None:
-    out = tmp_path / "killed"
-    process = start(out, root, 30, 2)
-    while shards(out) == 0:
-        assert process.poll() is None
-        time.sleep(0.005)
-    victims = workers_of(process.pid)
+def test_a_worker_that_is_killed_is_replaced(base: Run, undisturbed: Run, tmp_path: Path) -> None:
+    out, victims, others = tmp_path / "killed", list[int](), set[int]()
+
+    def look() -> None:
+        if victims:
+            others.update(workers_of(os.getpid()))
+        elif shards(out):
+            victims.extend(workers_of(os.getpid()))
+            os.kill(victims[0], signal.SIGKILL)
+
+    in_time(out, 30, ARMS, look)
     assert len(victims) == 2
-    os.kill(victims[0], signal.SIGKILL)
-    assert process.wait(300) == 0
+    assert others - set(victims)
     compare(base, out, undisturbed, 30)
 
 
 @needs_proc
-def test_workers_that_are_killed_while_they_start_are_replaced(tmp_path: Path, root: Path) -> None:
-    out, arms = tmp_path / "killed", ("skg", "frequency")
-    process, seen, deadline = start(out, root, 30, 2, arms=arms), set[int](), time.monotonic() + 60
-    try:
-        for delay in (0.0, 0.1, 0.3):
-            while not (fresh := set(workers_of(process.pid)) - seen):
-                assert process.poll() is None
-                assert time.monotonic() < deadline, "no worker was started in place of one that was killed"
-                time.sleep(0.002)
-            seen |= fresh
-            time.sleep(delay)
-            os.kill(min(fresh), signal.SIGKILL)
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-    whole = world.run(tmp_path / "whole", 30, 256, 1, arms)
-    assert world.differences(whole, Run(out), range(30), arms) == []
+def test_workers_that_are_killed_while_they_start_are_replaced(
+    base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, arms, delays = tmp_path / "killed", ("skg", "frequency"), [0.3, 0.1, 0.0]
+    begin, started = SpawnProcess.start, list[SpawnProcess]()
+
+    def start(process: SpawnProcess) -> None:
+        begin(process)
+        started.append(process)
+        if delays:
+            Timer(delays.pop(), process.kill).start()
+
+    monkeypatch.setattr(SpawnProcess, "start", start)
+    in_time(out, 30, arms, lambda: None)
+    assert len(started) == 5
+    assert world.differences(base, Run(out), range(30), arms) == []
     assert {file.name for file in out.iterdir()} == {*world.LOGS, "pieces", "manifest.json"}
     assert not list((out / "pieces").iterdir())
 

@@ -24,7 +24,7 @@ from skg_bench.simulator.advice.guardian import Guardian
 from skg_bench.skillbook.library.strategies import strategies
 from tests.runs import save
 
-RUNS, USERS, WEEKS = 30, 40, 10
+RUNS, USERS, WEEKS = 30, 40, 5
 ALIKE = [f"simulator.{name}=0" for name in ("kinds_apart", "fits", "liking", "liking_here", "discerns", "unsound")]
 ALIKE += ["simulator.generic=-0.4", "simulator.persuades=-0.4"]
 NO_MOOD = ["simulator.habit=0", "simulator.annoyance=0"]

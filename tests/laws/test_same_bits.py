@@ -15,7 +15,7 @@ from tests.laws import kernels, world
 from tests.laws.conftest import SOME, USERS
 
 EVERYONE = range(USERS)
-FEW = 4  # users who are each a cohort
+FEW = 2  # users who are each a cohort
 
 
 def test_the_world_is_dense_enough_to_mean_something(base: Run) -> None:
@@ -59,17 +59,16 @@ def test_cohorts_and_workers_change_no_bit_of_a_summary(here: Run, tmp_path: Pat
 def test_a_thousand_users_in_step_are_the_users_that_they_are_in_small_cohorts(base: Run, tmp_path: Path) -> None:
     many = world.run(tmp_path / "many", 1100, 1000, 1, ("skg",))
     assert len(many.shards("turns", "skg")) == 5
-    few = world.run(tmp_path / "few", 1100, 256, 1, ("skg",))
-    assert world.differences(many, few, range(1100)) == []
+    few = world.run(tmp_path / "few", 200, 50, 1, ("skg",))
+    assert world.differences(many, few, range(200)) == []
     assert world.differences(base, many, EVERYONE, ["skg"]) == []
 
 
-def test_cohorts_and_workers_change_no_byte_of_a_shard(tmp_path: Path) -> None:
+def test_cohorts_and_workers_change_no_byte_of_a_shard(large: Run, tmp_path: Path) -> None:
     """Not of its rows only: the unused end of a page is part of a file, too."""
-    alone = world.run(tmp_path / "alone", world.MANY, 500, 1, world.LARGE)
-    assert len(alone.shards("turns", *world.LARGE)) == shards.count(world.MANY)
-    spread = world.run(tmp_path / "spread", world.MANY, 90, 2, world.LARGE)
-    assert world.shards(alone) == world.shards(spread)
+    assert len(large.shards("turns", *world.LARGE)) == shards.count(world.TWO) > 1
+    spread = world.run(tmp_path / "spread", world.TWO, 100, 2, world.LARGE)
+    assert world.shards(large) == world.shards(spread)
 
 
 def test_a_users_rows_do_not_depend_on_who_else_runs_and_in_what_order(base: Run, tmp_path: Path) -> None:
@@ -80,7 +79,7 @@ def test_a_users_rows_do_not_depend_on_who_else_runs_and_in_what_order(base: Run
 
 @pytest.mark.parametrize("arms", [("always", "frozen_all"), ("random",)])
 def test_an_arms_rows_do_not_depend_on_which_other_arms_run(base: Run, tmp_path: Path, arms: tuple[str, ...]) -> None:
-    assert world.differences(base, world.run(tmp_path / "some", 40, 256, 1, arms), range(40), arms) == []
+    assert world.differences(base, world.run(tmp_path / "some", USERS, 256, 1, arms), EVERYONE, arms) == []
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +93,14 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_kernels_and_threads_of_the_libraries_change_no_bit_nor_do_cohorts_and_workers(
     base: Run, here: Run, tmp_path: Path, root: Path
 ) -> None:
-    """All at once, with similarities looked up that `base` computed. Of `base` the cohorts are of 1,000 rows, and one
+    """All at once, and the table in which similarities are looked up. Of `base` the cohorts are of 1,000 rows, and one
     process with native kernels made it.
     """
-    kernels.elsewhere(
-        "other", root, "-m", "tests.laws.world", str(tmp_path / "other"), str(SOME), "256", "2", "summary", "table"
+    table = kernels.elsewhere(
+        "other", root, "-m", "tests.laws.world", str(tmp_path / "other"), str(SOME), "120", "2", "summary", "table"
     )
     assert world.differences(base, Run(tmp_path / "other"), range(SOME)) == []
+    assert table == world.similarities()
     assert (here.path / "summary.json").read_bytes() == (tmp_path / "summed" / "summary.json").read_bytes()
 
 

@@ -27,7 +27,7 @@ from tests.laws.worlds_apart import Front, Place, columns, places_of
 from tests.processes import await_end, needs_proc
 from tests.processes import workers as workers_of
 
-USERS, SOME = 60, 12  # of the run that others are held against, and of those
+USERS, SOME, FEW = 30, 4, 2  # of the run that others are held against, and of those
 LASTING = (  # arms that have something to go on from
     "live", "thompson", "asked", "population", "model", "slow", "serial", "as_before", "slow_on",
 )  # fmt: skip
@@ -67,15 +67,15 @@ def test_the_world_is_rich_enough_to_mean_something(base: Run) -> None:
 
 def test_kernels_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path, root: Path) -> None:
     """All at once."""
-    kernels.elsewhere("other", root, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(SOME), "70", "2")
-    assert world.differences(base, Run(tmp_path / "there"), range(SOME)) == []
+    kernels.elsewhere("other", root, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(FEW), "8", "2")
+    assert world.differences(base, Run(tmp_path / "there"), range(FEW)) == []
 
 
 def test_every_skillbook_is_rebuilt_from_the_log_to_the_hash(base: Run) -> None:
     batches = 0
     learning = ("live", "pro", "replace", "separate", "sham", "population", "model", "bare")
     for arm in (*learning, "slow", "replayed", "blind", "serial"):
-        for user in range(0, USERS, 7):
+        for user in range(0, USERS, 3):
             book, count = rebuild(updates(base, arm, user))
             batches += count
             last = base.turns(arm, ["book_version", "book_size"], users=[user]).to_pylist()[-1]
@@ -205,7 +205,7 @@ class LyingOfAdvice(Shown):
 
 
 def test_what_is_wanted_liked_and_felt_can_be_others_and_no_decision_changes(tmp_path: Path) -> None:
-    every = shoppers.plan(SOME, shoppers.BLIND)
+    every = replace(shoppers.plan(SOME, shoppers.BLIND), weeks=3)
     for stack in stacks(every.arms):
         plan = replace(every, arms=tuple(every.arms[i] for i in stack))
         told = Shown(plan.simulator)
@@ -228,8 +228,8 @@ def test_what_is_wanted_liked_and_felt_can_be_others_and_no_decision_changes(tmp
 @needs_proc
 def test_a_run_that_is_killed_goes_on_to_the_same_rows(base: Run, tmp_path: Path, root: Path) -> None:
     out, killed = tmp_path / "killed", 0
-    command = [sys.executable, "-m", "tests.laws.shoppers", str(out), str(SOME), "48", "2", *LASTING]
-    for moment in (0.3, 0.1):
+    for workers, moment in (("1", 0.3), ("2", 0.1)):
+        command = [sys.executable, "-m", "tests.laws.shoppers", str(out), str(SOME), "16", workers, *LASTING]
         process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         before = len(list(out.glob("[tp]*s/*.p*")))
         while len(list(out.glob("[tp]*s/*.p*"))) == before and process.poll() is None:
@@ -241,6 +241,6 @@ def test_a_run_that_is_killed_goes_on_to_the_same_rows(base: Run, tmp_path: Path
         process.wait()
         await_end(orphans)
     assert killed
-    subprocess.run(command, cwd=root, check=True)
+    shoppers.run(out, SOME, 16, 1, LASTING)
     assert world.differences(base, Run(out), range(SOME), LASTING) == []
     assert pc.sum(Run(out).turns("live")["skill_learned"]).as_py() > 0

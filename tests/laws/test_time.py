@@ -15,7 +15,7 @@ from skg_bench.core.world import World
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
 from tests.laws import world
-from tests.laws.conftest import SOME
+from tests.laws.conftest import SOME, USERS
 from tests.laws.worlds_apart import Moody
 
 DAY = 86_400
@@ -58,10 +58,12 @@ def test_a_rating_changes_nothing_before_it_is_known(base: Run, tmp_path: Path, 
 
 
 @pytest.mark.req("P27", "K15")
-def test_every_rating_comes_with_the_turn_or_later_and_none_is_lost(base: Run) -> None:
-    summary.write_summary(base)
-    pending = summary.read_summary(base).totals
-    for arm in ("skg", "prompted", "always", "random", "never"):
+def test_every_rating_comes_with_the_turn_or_later_and_none_is_lost(base: Run, tmp_path: Path) -> None:
+    arms = ("skg", "prompted", "always", "random", "never")
+    some = world.summed(base, tmp_path / "run", USERS, arms)
+    summary.write_summary(some)
+    pending = summary.read_summary(some).totals
+    for arm in arms:
         turns = base.turns(arm, ["time", "user_satisfaction", "skill"])
         feedback = base.feedback(arm)
         key = feedback["user"].to_numpy().astype(np.int64) * 10_000 + feedback["turn"].to_numpy()

@@ -1,7 +1,8 @@
 """A small dense world for the laws: every component of `conf/` in some arm, and all kinds of learning within a week.
 
 Runnable (`python -m tests.laws.world OUT USERS COHORT WORKERS [table] [summary] [ARM ...]`), so that a test can change
-the environment of a process, or kill it; `summary` writes that of some arms beside it.
+the environment of a process, or kill it; `summary` writes that of some arms beside it, `table` prints a digest of
+similarities.
 """
 
 import os
@@ -12,6 +13,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from shutil import copytree
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,14 +21,17 @@ import pyarrow.parquet as pq
 from skg_bench.analysis import summary
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
+from skg_bench.core.launching import Launcher
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
+from skg_bench.engine.vectors import write_table
 from skg_bench.launcher.local import Local
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
 from tests.runs import save
 
+LOCAL = Local()
 LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")
 FREEZE = 15  # the turn at which frozen arms stop to learn
 DENSE = (
@@ -80,14 +85,12 @@ ARMS = {
     "oracle": ["router=oracle", "policy=always", "curator=oracle"],
 }  # fmt: skip
 ALL = tuple(ARMS)
-SUMMED = (
-    "skg",
-    "epsilon",
-    "identity",
-    "never",
-    "oracle",
-)  # whose tables tests compare: those of all take ten times as long
-MANY, LARGE = 750, ("everything",)  # users and an arm whose shards of 250 users have 3,000 turns and updates each
+SUMMED = ("skg", "epsilon", "never")  # whose tables tests compare: those of all take ten times as long
+MANY, TWO, LARGE = (
+    750,
+    500,
+    ("everything",),
+)  # users of three shards and of two, and an arm whose shards of 250 users have 3,000 turns and updates each
 FORK = 15  # the turn at which arms fork from skg
 FORKS = {
     "as_before": [f"fork=skg@{FORK}"],
@@ -105,6 +108,7 @@ FORKS = {
     "hindsight_later": [f"fork=skg@{FORK + 9}", "book=hindsight", "curator=none"],
 }  # fmt: skip
 ARMS |= FORKS
+FORKED = ("skg", "identity", "frozen_all", "always", *FORKS, "repeat_last", "oracle")
 BLIND = tuple(arm for arm in ALL if arm != "oracle")
 
 
@@ -132,10 +136,10 @@ def run(out: Path, users: int, cohort: int, workers: int = 1, arms: tuple[str, .
     return carry_out(plan(users, arms), out, users, cohort, workers)
 
 
-def carry_out(made: Plan, out: Path, users: int, cohort: int, workers: int = 1) -> Run:
+def carry_out(made: Plan, out: Path, users: int, cohort: int, workers: int = 1, launcher: Launcher = LOCAL) -> Run:
     """Simulate a plan, or go on."""
     manifest(out, users, tuple(arm.name for arm in made.arms))
-    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: None)
+    engine.execute(made, out, cohort=cohort, workers=workers, launcher=launcher, progress=lambda _done, _total: None)
     return Run(out)
 
 
@@ -148,10 +152,18 @@ def manifest(out: Path, users: int, arms: tuple[str, ...] = ALL) -> None:
     save(out, known)
 
 
-def summed(ran: Run, users: int) -> Run:
-    """A folder beside a run that has the logs of those of its arms whose tables tests compare."""
-    out = ran.path.with_name("summed")
-    manifest(out, users, SUMMED)
+def similarities() -> str:
+    """SHA-256 of the table of all pairs of some messages: that of all takes as long as a run of all arms."""
+    with TemporaryDirectory() as folder:
+        write_table(
+            plan(1, ("skg",)).embedder.embed(plan(1, ("skg",)).simulator.messages[:1500]), Path(folder, "table")
+        )
+        return sha256(Path(folder, "table").read_bytes()).hexdigest()
+
+
+def summed(ran: Run, out: Path, users: int, arms: tuple[str, ...] = SUMMED) -> Run:
+    """A folder that has the logs of a run, with those of its arms whose tables tests look at."""
+    manifest(out, users, arms)
     for log in LOGS:
         copytree(ran.path / log, out / log, copy_function=os.link)
     return Run(out)
@@ -201,9 +213,9 @@ def bits(column: pa.ChunkedArray) -> bytes:
 
 
 if __name__ == "__main__":
-    if "table" in sys.argv:
-        engine._PAIRS_A_TURN = 10**9
     users, cohort, workers = map(int, sys.argv[2:5])
     ran = run(Path(sys.argv[1]), users, cohort, workers, tuple(a for a in ALL if a in sys.argv[5:]) or ALL)
     if "summary" in sys.argv:
-        summary.write_summary(summed(ran, users))
+        summary.write_summary(summed(ran, ran.path.with_name("summed"), users))
+    if "table" in sys.argv:
+        sys.stdout.write(similarities())

@@ -1,25 +1,30 @@
 """What holds for arms that write texts, whatever kind of text it is."""
 
+import pickle
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from unittest.mock import patch
 
+from skg_bench.core.launching import Result, Task, WorkerJob
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
+from skg_bench.launcher.local import Local
 from skg_bench.runfolder.run import Run
 from tests.laws import world
 
 
-def check_cohorts(folder: Path, plan: Callable[..., Plan], arms: Sequence[str], users: int, before: Run) -> None:
-    """The arms are the same bits in a cohort of 1,000 whose similarities are looked up and in cohorts of 7 that compute
+def check_cohorts(
+    folder: Path, plan: Callable[..., Plan], arms: Sequence[str], users: int, before: Run, *, looked_up: bool
+) -> None:
+    """The arms are the same bits in a cohort of 1,000, whose similarities may be looked up, and in cohorts that compute
     them; those of `before` are what they were there, in fewer stacks; and a fork that changes nothing is the arm that
     it forks from. Two runs have all of these differences at once.
     """
-    with patch.object(engine, "_PAIRS_A_TURN", 10**9):
+    with patch.object(engine, "_PAIRS_A_TURN", 10**9 if looked_up else 0):
         whole = world.carry_out(plan(*arms, users=users), folder / "whole", users, 1000)
     with patch.object(engine, "_PAIRS_A_TURN", 0):
-        small = world.carry_out(plan(*arms, users=users), folder / "small", users, 7)
+        small = world.carry_out(plan(*arms, users=users), folder / "small", users, 30)
     assert world.differences(whole, small, range(users)) == []
     assert world.differences(before, small, range(users), list(before.arms)) == []
     for log in world.LOGS:
@@ -27,8 +32,28 @@ def check_cohorts(folder: Path, plan: Callable[..., Plan], arms: Sequence[str], 
         assert live.equals(fork), log
 
 
+class Dealt:
+    """A launcher without processes: it deals copies of the tasks to copies of the job, the last first."""
+
+    def carry_out(
+        self,
+        job: WorkerJob[Task, Result],
+        tasks: Sequence[Task],
+        workers: int,
+        folder: Path,
+        progress: Callable[[int], None],
+    ) -> list[Result]:
+        """Results in order of tasks."""
+        if workers == 1:
+            return Local().carry_out(job, tasks, workers, folder, progress)
+        sent = pickle.dumps((job, list(tasks)))
+        begun = [pickle.loads(sent)[0].begin() for _ in range(workers)]  # noqa: S301  it was pickled just now
+        last = enumerate(reversed(pickle.loads(sent)[1]))  # noqa: S301
+        return [begun[place % workers](task, lambda _: None) for place, task in last][::-1]
+
+
 def shards(folder: Path, plan: Plan, users: int, workers: int) -> dict[str, str]:
     """Digest of each shard of a run in cohorts of 10."""
-    run = world.carry_out(plan, folder / str(workers), users, 10, workers)
+    run = world.carry_out(plan, folder / str(workers), users, 10, workers, Dealt())
     files = sorted(run.path.glob("*/*.parquet"))
     return {str(file.relative_to(run.path)): sha256(file.read_bytes()).hexdigest() for file in files}
