@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,7 +15,7 @@ from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
 from skg_bench.runfolder.run import Run
-from tests.conformance import suite
+from tests.conformance import suite, worlds
 from tests.conformance.suite import Case
 from tests.laws import world
 
@@ -31,7 +32,7 @@ class Shared:
 
     def differing(self, case: Case) -> list[str]:
         """Where the rows of a component differ between the runs, or from those of its fork."""
-        together, apart, users = Run(self.folder / "together"), Run(self.folder / "apart"), range(suite.worlds.USERS)
+        together, apart, users = Run(self.folder / "together"), Run(self.folder / "apart"), range(worlds.USERS)
         itself, fork = (name(case, arm) for arm in ("itself", "fork"))
         assert together.turns(itself).num_rows / len(users) > suite.FORK
         return [*suite.forked(together, users, (itself, fork)), *world.differences(together, apart, users, [itself])]
@@ -67,7 +68,7 @@ def play(every: Sequence[Case], unplayed: Sequence[Case], folder: Path) -> None:
     for stack in stacks(_plan(blind).arms):
         some = [blind[place] for place in stack]
         with suppress(Exception):
-            differing, _ = suite.told_otherwise(lambda some=some: _plan(some), folder / some[0].option)
+            differing, _ = suite.told_otherwise(partial(_plan, some), folder / some[0].option)
             arms = [name(case, "itself") for case in some]
             told |= {arm: [where for where in differing if where.startswith(f"{arm} ")] for arm in arms}
     (folder / TRUTH).write_text(json.dumps(told), "utf-8")
