@@ -1,7 +1,7 @@
 """Answers in words: what the model is asked, what is said again, what it costs, and that no prompt knows the future."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from skg_bench.engine.plan import Plan
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.told.codes import codes_in
+from tests.embedded import hashed_once
 from tests.laws import world
 from tests.runs import logs_alone, save
 
 pytestmark = pytest.mark.usefixtures("bare")
-SIZE = ["simulator=told", "users=6", "weeks=3", "workers=1", "simulator.rated=1", "simulator.changes=0.8", "salt=0",
+SIZE = ["simulator=told", "users=6", "weeks=2", "workers=1", "simulator.rated=1", "simulator.changes=0.8", "salt=0",
         "simulator.asks_per_week=15"]  # fmt: skip
 ARMS = (
     "arms={never: [policy=never, curator=none], everything: [assistant=recall], last: [assistant=recall, "
@@ -62,6 +63,12 @@ PASSES_ON = """
 class On:
     def answer(self, user, time, message, model): return model(message)
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _embedded_once() -> Iterator[None]:
+    with hashed_once():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +147,7 @@ def test_a_notebook_of_somebody_else_is_judged_by_its_words_too(tmp_path: Path) 
 def test_feedback_is_about_the_words_that_were_said(tmp_path: Path) -> None:
     (tmp_path / "notes.py").write_text(NOTES)
     arms = f"arms={{heard: [assistant=python, assistant.file={tmp_path / 'notes.py'}:Hears, assistant.controls=false], "
-    _, model = witnessed(tmp_path / "run", "So it is.", f"{arms}never: [policy=never]}}")
+    _, model = witnessed(tmp_path / "run", "So it is.", f"{arms}never: [policy=never]}}", "users=2", "weeks=3")
     prompts = [ask.about.message for ask in model.asks]
     before = [line for prompt in prompts for line in prompt.split("\n")[:-1]]
     assert len(before) > 1000
@@ -296,7 +303,7 @@ def test_equal_asks_of_a_step_are_made_once_and_each_arm_pays(asked: tuple[Run, 
 
 
 def test_words_that_did_not_come_are_wrong_and_null_in_the_log(tmp_path: Path) -> None:
-    run, _ = witnessed(tmp_path, "", ARMS, "weeks=2")
+    run, _ = witnessed(tmp_path, "", ARMS, "users=2", "weeks=1")
     for arm in run.arms:
         turns = rows(run, arm)
         assert turns["said"].isna().all()

@@ -19,15 +19,16 @@ from tests.runs import save
 
 OLD = ("simulator.known_by=world", "simulator.persists_by_type=0", "simulator.persists_by_wording=0")
 HABITS = {
-    "messages_per_day": 6, "rated_share": 0.6, "late_share": 0.3, "late_hours": 6, "concentration": 3, "accept": 0.9,
+    "messages_per_day": 6, "volume_spread": 0.2, "active_low": 1, "rated_share": 0.6, "late_share": 0.3,
+    "late_hours": 6, "concentration": 3, "accept": 0.9,
     "accept_one_off": 0.5,
 }  # fmt: skip
 SHARED = ("embedder=hashing", "curator.unused_days=2", "policy.threshold=0.4", "refit_every=10", "seed=7", "weeks=1")
 
 
-def habits(prefix: str) -> list[str]:
+def habits(prefix: str, **more: float) -> list[str]:
     """Overrides of users who ask much."""
-    return [f"{prefix}.{name}={value}" for name, value in HABITS.items()]
+    return [f"{prefix}.{name}={value}" for name, value in {**HABITS, **more}.items()]
 
 
 def world(*overrides: str) -> FactUsers:

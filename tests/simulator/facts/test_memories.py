@@ -12,7 +12,7 @@ from skg_bench.simulator.facts.waterfall import FACT_CAUSES, fact_losses
 from tests.laws.world import rows
 from tests.simulator.facts.fact_runs import carried_out, habits, world
 
-USERS, WEEKS = 12, 4
+USERS, WEEKS = 20, 2
 FORK = 60
 RIGHT_WITH_SKILL = 0.93  # of llm=simulated
 FACT_LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback")
@@ -32,7 +32,9 @@ ARMS = {
     "donor": [f"fork=keeps@{FORK}", "book=donor", "curator=none", "policy=always"],
     "frozen": [*KEEPS, *SURE, "freeze=all", "freeze_at=0"],
 }
-WORLD = ("simulator.facts_change=0.6", "simulator.mistaken=0", "simulator.never_told=0.3", "simulator.implied=0")
+WORLD = ("simulator.facts_change=0.6", "simulator.mistaken=0", "simulator.never_told=0.3", "simulator.implied=0",
+         "simulator.users.volume_spread=0.2", "simulator.users.active_low=1",
+         "simulator.users.messages_per_day=9")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

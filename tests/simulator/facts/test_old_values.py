@@ -18,10 +18,9 @@ ARMS = {
 
 
 def test_old_values_give_the_same_bits_as_the_world_of_answers(tmp_path: Path) -> None:
-    answers = carried_out(tmp_path / "answers", ARMS, f"users={USERS}", *SHARED, *habits("simulator"))
-    facts = carried_out(
-        tmp_path / "facts", ARMS, "simulator=facts", *OLD, f"users={USERS}", *SHARED, *habits("simulator.users")
-    )
+    mine, theirs = (habits(prefix, messages_per_day=4) for prefix in ("simulator", "simulator.users"))
+    answers = carried_out(tmp_path / "answers", ARMS, f"users={USERS}", *SHARED, *mine)
+    facts = carried_out(tmp_path / "facts", ARMS, "simulator=facts", *OLD, f"users={USERS}", *SHARED, *theirs)
     compared = 0
     for arm in ARMS:
         for log in LOGS:
