@@ -25,7 +25,8 @@ BACKWARDS = '''
                     file.write(f"{type(tasks[index]).__name__} {index}\\n")
             return [results[index] for index in range(len(tasks))]
 '''
-SMALL = ["users=7", "weeks=1", "cohort=4", "arms={skg: [], bm25: [router=bm25], never: [policy=never]}"]
+SMALL = ["users=7", "weeks=1", "cohort=4", "simulator.volume_spread=0.2", "simulator.messages_per_day=5",
+         "arms={skg: [], bm25: [router=bm25], never: [policy=never]}"]  # fmt: skip
 
 
 @pytest.fixture
