@@ -15,10 +15,10 @@ from tests.runs import changed
 TOYS = Path(__file__).with_name("toy.py")
 WORLD = (
     "profile=smoke", "users=6", "simulator.one_off_share=0.1", "simulator.concentration=1", "simulator.discount=0",
-    "simulator.rated_share=0.6",
+    "simulator.rated_share=0.6", "weeks=2", "simulator.messages_per_day=7", "simulator.volume_spread=0.2",
+    "simulator.day_spread=0.2", "simulator.active_low=1",  # all have 80 to 111 turns, and a run 111 steps
 )  # fmt: skip
-SHORT = (*WORLD, "weeks=2")
-LAST, CUT = 300, 60
+LAST, CUT = 120, 60
 ARMS = {
     "skg": ["policy.threshold=0.3"],
     "never": ["policy=never"],
@@ -61,11 +61,6 @@ def table(*names: str, **more: list[str]) -> str:
 def run(out: Path, *overrides: str) -> Run:
     """A run in that world."""
     return skg_bench.run([*WORLD, *overrides, f"out={out}"])
-
-
-def play(out: Path, *overrides: str) -> Run:
-    """A run of two weeks in that world."""
-    return run(out, "weeks=2", *overrides)
 
 
 def as_if_committed(made: Run) -> Run:

@@ -34,7 +34,8 @@ from tests.runs import logs_alone
 
 WORLD = (
     "profile=smoke", "users=6", "weeks=1", "simulator.one_off_share=0.1", "simulator.concentration=1",
-    "simulator.discount=0", "reference=never",
+    "simulator.discount=0", "simulator.volume_spread=0.2", "simulator.active_low=1", "simulator.messages_per_day=6",
+    "reference=never",
 )  # fmt: skip
 ONCE = "assistant.controls=false"  # of a class that another arm has played for its controls
 STAND_INS = "assistant.target=experiments.elsewhere.stand_ins"
@@ -116,14 +117,15 @@ UNCHECKED = {name: [*texts, ONCE] for name, texts in ARMS.items() if name != "ex
 
 
 def test_cohorts_and_workers_change_no_row_of_a_stand_in(made: Run, tmp_path: Path) -> None:
-    again = run(tmp_path / "again", "cohort=5", "workers=2", **UNCHECKED)
+    again = run(tmp_path / "again", "cohort=3", "workers=2", **UNCHECKED)
     for arm in UNCHECKED:
         assert rows(again, arm) == rows(made, arm), arm
 
 
 def test_stand_ins_have_the_same_rows_after_a_kill(made: Run, tmp_path: Path) -> None:
     out = tmp_path / "killed"
-    command = [sys.executable, "-m", "skg_bench", "run", *words(out, "cohort=1", "workers=1", **UNCHECKED)]
+    some = {arm: UNCHECKED[arm] for arm in ("litellm", "mem0", "prompted")}
+    command = [sys.executable, "-m", "skg_bench", "run", *words(out, "cohort=1", "workers=1", **some)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
         until = time.monotonic() + 60
         while not list(out.glob("turns/litellm.*")) and time.monotonic() < until:
@@ -131,8 +133,8 @@ def test_stand_ins_have_the_same_rows_after_a_kill(made: Run, tmp_path: Path) ->
         killed.send_signal(signal.SIGKILL)
     assert list(out.glob("turns/litellm.*"))
     assert not list(out.glob("turns/prompted.0000005*"))
-    again = run(out, "cohort=1", "workers=1", **UNCHECKED)
-    for arm in UNCHECKED:
+    again = run(out, "cohort=1", "workers=1", **some)
+    for arm in some:
         assert rows(again, arm) == rows(made, arm), arm
 
 

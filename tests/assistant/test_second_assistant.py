@@ -26,12 +26,13 @@ from skg_bench.runfolder.run import Run
 from skg_bench.tracker import events
 from tests.app.lab import forget, write
 from tests.app.test_cli import ROOT, call, refused
-from tests.assistant.plugin import ARMS, CUT, SHORT, as_if_committed, install, installed, play, table
+from tests.assistant.plugin import ARMS, CUT, WORLD, as_if_committed, install, installed, run, table
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering
 from tests.simulator.logs.logs import turn, write_csv
 
 EVERYONE = range(6)
+THEIRS = ("skg", "toy", "diary", "short")
 TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
 OF_BOOKS = ("max_sim", "matched_skill", "skill_score", "skill_learned", "book_size", "book_version", "book_hash")
 
@@ -45,7 +46,7 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def base(toys: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     effect = "contrasts=[{kind: effect, arm: toy, reference: frozen, asks: Does it learn?}]"
-    return play(tmp_path_factory.mktemp("runs") / "base", table(*ARMS), effect)
+    return run(tmp_path_factory.mktemp("runs") / "base", table(*ARMS), effect)
 
 
 def column(made: Run, arm: str, name: str) -> np.ndarray:
@@ -116,7 +117,7 @@ def test_a_frozen_toy_learns_nothing_after_and_the_page_shows_the_effect(base: R
     at = column(base, "toy", "turn")
     assert (live[at <= CUT] == frozen[at <= CUT]).all()
     assert live.max() >= CUT > frozen.max()
-    assert call("run", *SHORT, table(*ARMS), f"out={base.path}", *_effect(base))[0] == 0
+    assert call("run", *WORLD, table(*ARMS), f"out={base.path}", *_effect(base))[0] == 0
     assert "learned after turn 60 (against" in (base.path / "report.html").read_text("utf-8")
 
 
@@ -126,7 +127,7 @@ def _effect(made: Run) -> list[str]:
 
 
 def test_an_assistant_is_chosen_at_the_root_and_overridden_by_an_arm(base: Run, tmp_path: Path, bare: None) -> None:
-    root = play(tmp_path / "root", "assistant=toy", "arms={toy: [], skg: [assistant=pipeline]}", "reference=toy",
+    root = run(tmp_path / "root", "assistant=toy", "arms={toy: [], skg: [assistant=pipeline]}", "reference=toy",
                "policy.threshold=0.3")  # fmt: skip
     for arm in ("toy", "skg"):
         assert world.differences(base, root, EVERYONE, [arm]) == []
@@ -137,26 +138,26 @@ def test_an_assistant_is_chosen_at_the_root_and_overridden_by_an_arm(base: Run, 
 
 @pytest.mark.usefixtures("bare")
 def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path) -> None:
-    other = play(tmp_path / "other", table(*ARMS), "cohort=4", "workers=2")
-    assert world.differences(base, other, EVERYONE) == []
+    other = run(tmp_path / "other", table(*THEIRS), "reference=toy", "cohort=4", "workers=2")
+    assert world.differences(base, other, EVERYONE, THEIRS) == []
 
 
 def test_a_run_that_is_killed_goes_on_to_the_same_bits(base: Run, tmp_path: Path, bare: None) -> None:
-    out, words = tmp_path / "killed", [*SHORT, table(*ARMS), "cohort=1", "workers=1"]
+    out, words = tmp_path / "killed", [*WORLD, table(*THEIRS), "reference=toy", "cohort=1", "workers=1"]
     install(tmp_path / "site")
     path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
     process = subprocess.Popen(
         [sys.executable, "-m", "skg_bench", "run", *words, f"out={out}"], env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path,
     )  # fmt: skip
-    while len(list(out.glob("[tp]*s/*.p*"))) < 5:
+    while len(list(out.glob("[tp]*s/*.p*"))) < 3:
         assert process.poll() is None
         time.sleep(0.005)
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    assert len(list(out.glob("[tp]*s/*.p*"))) < len(ARMS) * len(EVERYONE)
-    finished = play(out, *words[len(SHORT) :])
-    assert world.differences(base, finished, EVERYONE) == []
+    assert len(list(out.glob("[tp]*s/*.p*"))) < len(THEIRS) * len(EVERYONE)
+    finished = run(out, *words[len(WORLD) :])
+    assert world.differences(base, finished, EVERYONE, THEIRS) == []
 
 
 @pytest.mark.parametrize("arm", ["toy", "diary"])
@@ -210,7 +211,7 @@ def test_the_page_is_written_for_every_arm_and_user(base: Run, tmp_path: Path) -
     packed = (base.path / "report-users-1-3.html").read_text("utf-8")
     assert "an earlier answer" in packed
     for arms in (("toy", "diary"), ("diary", "toy")):
-        alone = play(tmp_path / arms[0], table(*arms), f"reference={arms[0]}")
+        alone = run(tmp_path / arms[0], table(*arms), f"reference={arms[0]}", "users=3")
         assert call("report", str(alone.path), "--user", "2")[0] == 0
         assert "NaN" not in (alone.path / "report.html").read_text("utf-8").split("<script", 1)[0]
 
@@ -233,7 +234,7 @@ def test_an_arm_with_another_assistant_is_no_control_on_the_page(base: Run) -> N
 
 def test_a_dry_run_shows_each_arm_with_the_parts_that_it_has() -> None:
     for arms in (("skg", "toy"), ("toy", "skg")):
-        code, out, _ = call("run", *SHORT, table(*arms), f"reference={arms[0]}", "--dry-run")
+        code, out, _ = call("run", *WORLD, table(*arms), f"reference={arms[0]}", "--dry-run")
         assert code == 0
         rows = {line.split()[0]: line for line in out.splitlines() if line.split()}
         assert re.search(r"Echo( .*)? - ", rows["toy"])
@@ -280,9 +281,9 @@ def test_the_gate_tells_equal_bits_and_judges_a_changed_parameter(
         "never": ["policy=never", "curator=none"],
         "oracle": ["router=oracle", "policy=always", "curator=oracle"],
     }
-    file, arm = tmp_path / "baseline.json", table("toy", **anchors)
-    first, second = (as_if_committed(play(tmp_path / name, arm, "reference=toy")) for name in ("first", "second"))
-    changed = play(tmp_path / "changed", table(toy=["assistant=toy", "assistant.last=2"], **anchors), "reference=toy")
+    file, words = tmp_path / "baseline.json", (table("toy", **anchors), "reference=toy", "users=3")
+    first, second = (as_if_committed(run(tmp_path / name, *words)) for name in ("first", "second"))
+    changed = run(tmp_path / "changed", table(toy=["assistant=toy", "assistant.last=2"], **anchors), *words[1:])
     code, _, err = call("gate", "--baseline", str(file), "--update", str(first.path), "--arm", "toy", "--unproven")
     assert code == 0, err
     code, out, _ = call("gate", "--baseline", str(file), str(second.path), "--exact", "--unproven")
@@ -294,7 +295,7 @@ def test_the_gate_tells_equal_bits_and_judges_a_changed_parameter(
     assert code in (0, 1, 3), err
     assert "Gate" in out
     assert "same bits" not in out
-    unjudged = as_if_committed(play(tmp_path / "diary", table("diary", **anchors), "reference=diary"))
+    unjudged = as_if_committed(run(tmp_path / "diary", table("diary", **anchors), "reference=diary", "users=3"))
     other = str(tmp_path / "other.json")
     assert "that the world cannot judge" in refused(
         "gate", "--baseline", other, "--update", str(unjudged.path), "--arm", "diary", "--unproven"
@@ -346,13 +347,13 @@ def test_a_log_is_replayed(tmp_path: Path) -> None:
 )
 def test_an_arm_cannot_ask_for_what_its_assistant_has_not(arm: str, reason: str) -> None:
     arms = f"arms={{skg: [], toy: [assistant=toy], diary: [assistant=diary], it: [{arm}]}}"
-    message = " ".join(refused("run", *SHORT, arms, "reference=skg", "--dry-run").split())
+    message = " ".join(refused("run", *WORLD, arms, "reference=skg", "--dry-run").split())
     assert "arm 'it'" in message
     assert reason in message
 
 
 def test_values_of_the_root_for_pipelines_do_not_concern_it(base: Run, tmp_path: Path, bare: None) -> None:
-    made = play(tmp_path / "run", table("toy", "skg"), "reference=toy", "refit_every=7", "scope=pool+user", "pool=2")
+    made = run(tmp_path / "run", table("toy", "skg"), "reference=toy", "refit_every=7", "scope=pool+user", "pool=2")
     assert world.differences(base, made, EVERYONE, ["toy"]) == []
 
 
@@ -394,6 +395,6 @@ def test_a_wrong_reply_names_the_arm_and_the_assistant(toys: Path, tmp_path: Pat
     write(toys / "toys" / "conf" / "assistant" / "wrong.yaml", "_target_: toys.wrong.Wrong\nkind: shape\n")
     forget()
     arm = table("never", it=["assistant=wrong", f"assistant.kind={kind}"])
-    message = " ".join(refused("run", *SHORT, arm, f"out={tmp_path / 'run'}").split())
+    message = " ".join(refused("run", *WORLD, arm, f"out={tmp_path / 'run'}").split())
     assert f"arm 'it': toys.wrong.Wrong.answer{' gave' if 'gave' in reason else ':'}" in message
     assert reason in message

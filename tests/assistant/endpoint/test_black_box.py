@@ -53,11 +53,12 @@ def table(**arms: list[str]) -> str:
 
 
 NEVER, EXACT = ["policy=never"], ["router=exact", "curator=everything", "policy=always"]
+FREEZE = ["freeze=all", "freeze_at=20"]
 STAND_INS = {
     "pass_on": system("pass_on"),
     "dict": system("exact"),
-    "gptcache": system("semantic", threshold=0.9, rule="half"),
-    "litellm": system("semantic", "assistant.controls=false", threshold=0.8, rule="cosine"),  # those of its program
+    "gptcache": system("semantic", "assistant.controls=false", threshold=0.9, rule="half"),  # those of `dict`
+    "litellm": system("semantic", "assistant.controls=false", threshold=0.8, rule="cosine"),
 }
 
 
@@ -119,9 +120,9 @@ def test_the_nearest_message_from_a_cosine_is_found_as_with_twelve_lines_of_nump
 
 
 def test_cohorts_and_workers_change_nothing(made: Run, tmp_path: Path) -> None:
-    plain = {arm: [*texts, "assistant.controls=false"] for arm, texts in STAND_INS.items()}  # as those of `made`
-    again = run(tmp_path / "again", "cohort=2", "workers=2", **plain)
-    for arm in STAND_INS:
+    some = {arm: [*STAND_INS[arm], "assistant.controls=false"] for arm in ("dict", "litellm")}  # as those of `made`
+    again = run(tmp_path / "again", "cohort=2", "workers=2", **some)
+    for arm in some:
         assert rows(again, arm) == rows(made, arm)
 
 
@@ -168,16 +169,20 @@ def test_the_key_is_in_no_file_of_a_run(made: Run) -> None:
     assert [path for path in made.path.rglob("*") if path.is_file() and key.search(path.read_bytes())] == []
 
 
-def test_a_frozen_arm_sends_the_body_from_which_nothing_is_learned(made: Run, tmp_path: Path) -> None:
-    freeze = ["freeze=all", "freeze_at=20"]
-    frozen = system("exact", "assistant.frozen={store: false}", *freeze)
-    again = run(tmp_path / "frozen", dict=system("exact"), frozen=frozen)
-    turns = again.turns("frozen", ["turn", "source_turn", "serving"]).to_pylist()
+@pytest.fixture(scope="session")
+def frozen(once: Callable[..., Path]) -> Run:
+    """A run of the cache, and of it frozen."""
+    arm = system("exact", "assistant.frozen={store: false}", *FREEZE)
+    return Run(once("frozen_system", lambda folder: run(folder, dict=system("exact"), frozen=arm)))
+
+
+def test_a_frozen_arm_sends_the_body_from_which_nothing_is_learned(made: Run, frozen: Run, tmp_path: Path) -> None:
+    turns = frozen.turns("frozen", ["turn", "source_turn", "serving"]).to_pylist()
     assert any(row["serving"] == "stored" and row["turn"] > 20 for row in turns)
     assert max(row["source_turn"] for row in turns) < 20
-    assert rows(again, "dict") == rows(made, "dict")
+    assert rows(frozen, "dict") == rows(made, "dict")
     with pytest.raises(UsageError, match=r"assistant.frozen is empty"):
-        run(tmp_path / "refused", frozen=system("exact", *freeze))
+        run(tmp_path / "refused", frozen=system("exact", *FREEZE))
 
 
 # ------------------------------------------------------------------------------------------------ bad days

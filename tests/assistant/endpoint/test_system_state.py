@@ -13,22 +13,17 @@ from skg_bench.assistant.python.outside import Objects
 from skg_bench.core.errors import UsageError
 from skg_bench.engine import checkpoint, execute
 from skg_bench.runfolder.run import Run
-from tests.assistant.endpoint.test_black_box import WORLD, rows, run, system, table
+from tests.assistant.endpoint.test_black_box import FREEZE, WORLD, frozen, rows, run, system, table
+
+__all__ = ["frozen"]  # a fixture
 
 BY_REQUESTS = system("exact", "assistant.state={save: /memory, load: /memory}", "assistant.controls=false")
 BY_FOLDER = system("exact", "assistant.state={folder: memory}", "assistant.controls=false", kept="{folder}/memory")
-FREEZE = ["freeze=all", "freeze_at=20"]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    frozen = system("exact", "assistant.frozen={store: false}", *FREEZE)
-    return run(tmp_path_factory.mktemp("runs") / "made", dict=system("exact"), frozen=frozen)
 
 
 @pytest.mark.parametrize("arm", [BY_REQUESTS, BY_FOLDER], ids=["requests", "folder"])
 def test_a_run_that_is_stopped_goes_on_with_the_memory_that_was_copied(
-    made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: list[str]
+    frozen: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: list[str]
 ) -> None:
     written, loaded = list[Path](), list[int]()
     write, load = checkpoint._write, BlackBox.loaded
@@ -51,13 +46,13 @@ def test_a_run_that_is_stopped_goes_on_with_the_memory_that_was_copied(
         with pytest.raises(KeyboardInterrupt):
             skg_bench.run(words)
     monkeypatch.setattr(BlackBox, "loaded", loading)
-    assert rows(skg_bench.run(words), "dict") == rows(made, "dict")
+    assert rows(skg_bench.run(words), "dict") == rows(frozen, "dict")
     assert loaded[0] > 1_000
 
 
-def test_an_arm_freezes_as_its_memory_is_given_back_after_each_turn(made: Run, tmp_path: Path) -> None:
+def test_an_arm_freezes_as_its_memory_is_given_back_after_each_turn(frozen: Run, tmp_path: Path) -> None:
     again = run(tmp_path / "frozen", frozen=[*BY_REQUESTS, *FREEZE])
-    assert rows(again, "frozen") == rows(made, "frozen")
+    assert rows(again, "frozen") == rows(frozen, "frozen")
     with pytest.raises(UsageError, match=r"frozen is empty; .*assistant.state=\{save: /memory, load: /memory\}"):
         run(tmp_path / "refused", frozen=[*BY_FOLDER, *FREEZE])
 

@@ -211,11 +211,12 @@ ARMS = (
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     dense = [
-        "simulator.messages_per_day=6", "simulator.rated_share=0.6", "simulator.late_share=0.3",
+        "simulator.messages_per_day=7", "simulator.volume_spread=0.2", "simulator.active_low=1",
+        "simulator.rated_share=0.6", "simulator.late_share=0.3",
         "simulator.late_hours=6", "simulator.concentration=3", "simulator.accept=0.9", "curator.unused_days=3",
         "curator.harmful_misses=1", "policy.threshold=0.4", "refit_every=10",
     ]  # fmt: skip
-    return prepare(compose([*dense, "users=6", "weeks=2", "seed=3", f"arms={ARMS}", "reference=skg"])).plan
+    return prepare(compose([*dense, "users=6", "weeks=1", "seed=3", f"arms={ARMS}", "reference=skg"])).plan
 
 
 def world(plan: Plan) -> Setting:

@@ -130,14 +130,14 @@ class ForAll:
 
 
 class LateForAll(ExactCache):
-    """An exact cache, which after 2,000 messages also keeps answers of all users, in the class."""
+    """An exact cache, which after 1,500 messages also keeps answers of all users, in the class."""
 
     calls: ClassVar[list[str]] = []
     kept: ClassVar[dict[str, str]] = {}
 
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
         self.calls.append(user)
-        if len(self.calls) > 2000:
+        if len(self.calls) > 1500:
             self.memory = self.kept
         return super().answer(user, time, message, model)
 

@@ -23,7 +23,7 @@ COLUMNS = ["user", "turn", "message", "serving", "source_turn", "skill_score"]
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("runs") / "base"
-    return run(out, arms(**TABLE), "reference=never", "embedder=hashing", "users=3")
+    return run(out, arms(**TABLE), "reference=never", "embedder=hashing", "users=3", "seed=1")
 
 
 def test_hits_have_the_cosine_to_the_message_whose_answer_came_back(base: Run) -> None:

@@ -34,10 +34,11 @@ class ExactCache:
 
 
 if True:
-    frozen = {"frozen": ["freeze=all", "freeze_at=60"], "fork": ["fork=ExactCache@60"]}
-    print(skg_bench.evaluate(ExactCache, ["users=3", "weeks=3"], arms=frozen))
+    frozen = {"frozen": ["freeze=all", "freeze_at=30"], "fork": ["fork=ExactCache@30"]}
+    world = ["users=3", "weeks=1", "simulator.volume_spread=0.2", "simulator.active_low=1"]
+    print(skg_bench.evaluate(ExactCache, world, arms=frozen))
     try:
-        skg_bench.evaluate(ExactCache, ["users=3", "weeks=3", "workers=2", "cohort=2", "seed=1"])
+        skg_bench.evaluate(ExactCache, [*world, "workers=2", "cohort=2", "seed=1"])
     except skg_bench.UsageError as error:
         print("refused:", error)
 """
@@ -54,11 +55,11 @@ def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Pat
     made = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
     said = " ".join(made.stdout.split())
     assert "ExactCache serves its users" in said or "Not shown that ExactCache" in said
-    assert "ExactCache learned after turn 60 (against frozen)" in said
+    assert "ExactCache learned after turn 30 (against frozen)" in said
     assert "refused: __main__:ExactCache is a class of a notebook or script" in said
     (folder,) = finished(tmp_path)
     before = skg_bench.Run(folder).manifest["data"]["source.ExactCache"]
-    smaller = NOTEBOOK.partition("    try:")[0].replace('["users=3", "weeks=3"], arms=frozen', '["users=1", "weeks=1"]')
+    smaller = NOTEBOOK.partition("    try:")[0].replace("world, arms=frozen", '["users=1", "weeks=1"]')
     smaller = smaller.replace("if True:", 'if __name__ == "__main__":')  # read again, it would not run once more
     file.write_text(smaller.replace("As I said", "As I told you"), "utf-8")
     subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)

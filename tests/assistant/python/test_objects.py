@@ -235,9 +235,9 @@ def wrong(tmp_path: Path, *texts: str, more: tuple[str, ...] = ()) -> str:
     [
         ("NoAnswer", "has no method answer; valid is answer(self, user, time, message, model) -> str"),
         ("Short", "too many positional arguments; wanted: answer(self, user, time, message, model)"),
-        ("Nothing", ".answer of arm 'it', user 1, turn 0: it returned None; valid is a str"),
-        ("Bytes", ".answer of arm 'it', user 1, turn 0: it returned a bytes; valid is a str"),
-        ("Failing", "of arm 'it', user 1, turn 99: it raised ValueError: the disk is full"),
+        ("Nothing", ".answer of arm 'it', user 2, turn 0: it returned None; valid is a str"),
+        ("Bytes", ".answer of arm 'it', user 2, turn 0: it returned a bytes; valid is a str"),
+        ("Failing", "of arm 'it', user 3, turn 99: it raised ValueError: the disk is full"),
         ("Missing", "has no class 'Missing'; its classes are PassOn, ExactCache"),
     ],
 )
