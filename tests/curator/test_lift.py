@@ -114,6 +114,7 @@ def scored(run: Run, arm: str, kind: str | None = None) -> tuple[float, float, i
     return shares[0], shares[1], len(gone)
 
 
+@pytest.mark.usefixtures("bare")
 def test_a_planted_kind_is_archived_more_often_than_by_a_coin(tmp_path: Path) -> None:
     """Users listen to an average kind in 73 % of cases, to the planted one in 5 %, and skills are chosen at random: a
     chooser that reads ratings leaves a bad skill alone before it has enough of them.
@@ -127,6 +128,7 @@ def test_a_planted_kind_is_archived_more_often_than_by_a_coin(tmp_path: Path) ->
     assert share > 2 * coin
 
 
+@pytest.mark.usefixtures("bare")
 def test_in_the_guardians_world_neither_rule_makes_users_better_off(tmp_path: Path) -> None:
     run = shoppers(tmp_path / "strategies", -1.2, tmp_path / "run")  # as it is
     worth = {arm: run.turns(arm, ["worth_expected"])["worth_expected"].to_numpy().mean() for arm in run.arms}

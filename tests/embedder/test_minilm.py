@@ -36,8 +36,8 @@ def sample(n: int, seed: int = 7) -> list[str]:
 def mixed() -> list[str]:
     """Texts of 2 to far over 256 tokens."""
     words = " ".join(sample(150))
-    lengths = [*range(60), 300, 300, 1500, 4000]
-    return [words[:n] for n in lengths] + sample(60)
+    lengths = [*range(0, 60, 3), 300, 300, 1500, 4000]
+    return [words[:n] for n in lengths] + sample(30)
 
 
 @pytest.mark.usefixtures("runtime", "offline")
@@ -90,9 +90,10 @@ def test_half_a_model_file_is_written_again(monkeypatch: pytest.MonkeyPatch, own
     file.parent.mkdir(parents=True)
     for contents in (b"", exported[: len(exported) // 2], exported + b"a sum that is wrong", b"no model at all"):
         file.write_bytes(contents)
-        assert np.array_equal(minilm._embed(texts), before)
-        assert cache.kept_bytes(file) == exported
-        minilm._loaded.cache_clear()
+        assert cache.kept_bytes(file) is None
+    assert np.array_equal(minilm._embed(texts), before)
+    assert cache.kept_bytes(file) == exported
+    minilm._loaded.cache_clear()
     monkeypatch.setattr(minilm, "_graph", lambda: pytest.fail("written though it is there"))
     assert np.array_equal(minilm._embed(texts), before)
 

@@ -27,7 +27,7 @@ from tests.app import test_recorded as recorded
 
 FILE = Path(__file__).with_name("calls.txt")
 MORE = 0.02  # share by which a number may rise without a change of the file
-_SMALL = ("users=4", "weeks=2", "cohort=512", "seed=0", "simulator.messages_per_day=6")
+_SMALL = ("users=4", "weeks=1", "cohort=512", "seed=0", "simulator.messages_per_day=6")
 _DEMO = (
     "skg", "skg_80", "skg_band", "frozen_100", "never", "always", "exact_match", "frequency", "random",
     "oracle_router", "oracle", "skg_prompted", "oracle_procedure",
@@ -54,7 +54,7 @@ def plan(run: str, folder: Path) -> Plan:
     if run == "default arm":
         return prepare(compose([*_SMALL, "arms={skg: []}", "reference=skg"])).plan
     if run == "guardian":
-        return prepare(compose(["experiment=guardian", "users=4", "weeks=4", "seed=0"])).plan
+        return prepare(compose(["experiment=guardian", "users=4", "weeks=2", "seed=0"])).plan
     if run == "replay":
         return prepare(compose(recorded.overrides(recorded.log(folder), folder / "run"))).plan
     every = compose([*_SMALL, "experiment=assistant_growth"])

@@ -22,6 +22,7 @@ from tests.laws import world
 from tests.llm.server import Day, Server
 
 ROOT = Path(__file__).resolve().parents[2]
+EVEN = "simulator.volume_spread=0.2"  # nobody has many more turns than others
 ARMS = "arms={model: [], never: [policy=never, curator=none]}"
 
 
@@ -30,8 +31,8 @@ def overrides(server: Server | None, out: Path, *more: str) -> list[str]:
     address = "http://127.0.0.1:9/v1" if server is None else server.address
     return [
         "curator=reflecting", "curator.llm=recorded", f"curator.llm.address={address}", "curator.llm.model=toy",
-        "curator.llm.key_from=null", "serving=prompted", ARMS, "reference=never", "users=4", "weeks=2",
-        "cohort=4", "workers=1", f"out={out}", *more,
+        "curator.llm.key_from=null", "serving=prompted", ARMS, "reference=never", "users=12", "weeks=1", EVEN,
+        "cohort=8", "workers=1", f"out={out}", *more,
     ]  # fmt: skip
 
 
@@ -93,13 +94,10 @@ def test_a_recorded_run_is_played_again_without_the_server_to_the_byte(
     assert server.requests > 50
     assert set(server.seen.values()) == {1}  # equal prompts are asked once
     assert Run(first).updates("model").num_rows > 50
-    texts = overrides(None, tmp_path / "again", f"curator.llm.folder={recording}", "cohort=7", "workers=2")
-    again = run(texts, OFFLINE="1")
+    recording = f"curator.llm.folder={recording}"
+    again = run(overrides(None, tmp_path / "again", recording, "cohort=3", "workers=2"), OFFLINE="1")
     assert again.code == 0, again.text
-    assert world.differences(Run(first), Run(tmp_path / "again"), range(4)) == []
-    same = apart(overrides(None, tmp_path / "same", f"curator.llm.folder={recording}"), OFFLINE="1")
-    assert same.code == 0, same.text
-    assert contents(tmp_path / "same") == contents(first)
+    assert contents(tmp_path / "again") == contents(first)
 
 
 def test_another_prompt_is_not_in_the_recording_and_the_error_says_what_differs(
@@ -217,9 +215,10 @@ def test_a_merchants_order_reaches_the_model_and_the_policy_keeps_the_book(tmp_p
     log = tmp_path / "shop.jsonl"
     log.write_text("\n".join(json.dumps(row) for row in rows))
     with Server(script="obedient") as server:
+        words = overrides(server, tmp_path / "out", "users=null", "weeks=null", "policy=never")
         texts = [
             "simulator=recorded", f"simulator.path={log}", "simulator.columns.satisfaction=rating", "embedder=hashing",
-            *overrides(server, tmp_path / "out", "users=null", "weeks=null", "policy=never"),
+            *(text for text in words if text != EVEN),
         ]  # fmt: skip
         ended = run(texts)
     assert ended.code == 0, ended.text
@@ -254,7 +253,7 @@ def test_a_budget_stops_two_processes_and_a_larger_one_goes_on(
         sent = server.requests
         spent = [json.loads(line) for line in (tmp_path / "out" / "asked" / "spent.jsonl").read_text().splitlines()]
         assert whole / 2 <= spent[-1]["usd"] <= whole / 2 + 2 * 4 * most
-        ended = run([*texts, f"curator.llm.usd={2 * whole}"])
+        ended = run([*texts, f"curator.llm.usd={2 * whole}", "workers=1"])
     assert ended.code == 0, ended.text
     assert sent < server.requests
     assert set(server.seen.values()) == {1}
