@@ -94,8 +94,8 @@ def test_a_recorded_run_is_played_again_without_the_server_to_the_byte(
     assert server.requests > 50
     assert set(server.seen.values()) == {1}  # equal prompts are asked once
     assert Run(first).updates("model").num_rows > 50
-    recording = f"curator.llm.folder={recording}"
-    again = run(overrides(None, tmp_path / "again", recording, "cohort=3", "workers=2"), OFFLINE="1")
+    texts = overrides(None, tmp_path / "again", f"curator.llm.folder={recording}", "cohort=3", "workers=2")
+    again = run(texts, OFFLINE="1")
     assert again.code == 0, again.text
     assert contents(tmp_path / "again") == contents(first)
 
