@@ -352,5 +352,6 @@ def main() -> None:
     """Entry point of `skg-bench`."""
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child takes modules from the current folder: see core.processes
     processes.collect_seldom()
+    processes.load_pandas_late()
     interrupts.install_handlers()
     app()

@@ -12,12 +12,15 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from skg_bench.core.foreign import raw_bytes
@@ -55,6 +58,65 @@ def collect_seldom() -> None:
     imported. Hardly anything here is cyclic, so a run needs no more memory.
     """
     gc.set_threshold(*_COLLECTIONS)
+
+
+def load_pandas_late() -> None:
+    """Keep pyarrow from importing pandas only to see whether a list is a Series: 0.17 s of CPU time of each process.
+
+    As soon as it is imported it is asked once, while there seems to be no pandas. It is told when somebody else imports
+    pandas: from then on it takes Series for what they are.
+    """
+    if not {"pandas", "pyarrow"}.intersection(sys.modules):
+        sys.meta_path.insert(0, _ArrowAndPandas())
+
+
+class _ArrowAndPandas(MetaPathFinder):
+    """Finds both as ever, and does something right after each is imported."""
+
+    hidden = False  # pandas, while pyarrow is asked
+
+    def find_spec(self, name: str, path: Any, _target: Any = None) -> ModuleSpec | None:
+        if name == "pandas" and self.hidden:
+            raise ModuleNotFoundError(name=name)
+        then = {"pandas": _tell_arrow_of_pandas, "pyarrow": self.show_arrow_no_pandas}.get(name)
+        spec = PathFinder.find_spec(name, path) if then else None
+        if spec and spec.loader and then:
+            spec.loader = _Followed(spec.loader, then)
+        return spec
+
+    def show_arrow_no_pandas(self) -> None:
+        import pyarrow as pa
+
+        self.hidden = True
+        try:
+            pa.array([])
+        finally:
+            self.hidden = False
+
+
+@dataclass(frozen=True)
+class _Followed(Loader):
+    """Loads a module as its own loader does, after which something else is done."""
+
+    own: Loader
+    then: Callable[[], None]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.own.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self.own
+        if module.__spec__:
+            module.__spec__.loader = self.own
+        self.own.exec_module(module)
+        self.then()
+
+
+def _tell_arrow_of_pandas() -> None:
+    if "pyarrow" in sys.modules:
+        from pyarrow.lib import _pandas_api
+
+        _ = _pandas_api.pd  # where pandas is wanted, it is looked for again
 
 
 def pipe() -> tuple[Connection, Connection]:

@@ -258,6 +258,7 @@ def _serve(parent: int, pipe: Connection, job: _Part, steps: Any) -> None:
     """The process of a worker: one task after the other, until the parent closes the pipe or is gone."""
     _watch(parent)
     processes.collect_seldom()
+    processes.load_pandas_late()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:
             run = job.load().begin()

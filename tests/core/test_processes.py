@@ -1,6 +1,7 @@
 """Children start clean: no module of the current folder, named variables only, and all is put back."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -48,3 +49,24 @@ def test_what_a_start_changes_is_put_back_also_where_it_fails(monkeypatch: pytes
         raise OSError("no process")
     assert dict(os.environ) == before
     assert sys.argv is words
+
+
+def test_pandas_is_loaded_when_somebody_wants_it_and_its_series_are_what_they_are_in_any_process() -> None:
+    """By itself pyarrow imports it to see whether what it is given is a Series, as the first process shows."""
+    code = """
+import sys
+from skg_bench.core import processes
+if sys.argv[1:]:
+    processes.load_pandas_late()
+import pyarrow as pa
+table = pa.table({"a": pa.array(["x", None]), "b": [1, 2]})
+print("pandas" in sys.modules, end=" ")
+if "wanted" in sys.argv:
+    print(table.to_pandas().shape, end=" ")
+import pandas as pd
+print(pa.array(pd.Series([1.0, float("nan")])).null_count, *(type(x.__spec__.loader).__name__ for x in (pd, pa)))
+"""
+    loaders = "1 SourceFileLoader SourceFileLoader\n"
+    for words, says in (((), "True "), (("late",), "False "), (("late", "wanted"), "False (2, 2) ")):
+        out = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout
+        assert out == says + loaders
