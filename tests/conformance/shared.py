@@ -1,7 +1,7 @@
 """Runs that all components of arms share: by itself, each takes a second to run in all the ways that are compared."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -105,8 +105,7 @@ def _apart(every: Sequence[Case], out: Path) -> None:
         if len(list((out / "pieces").iterdir())) >= len(every):
             raise suite.KilledError
 
-    alone: Callable[[Sequence[object]], list[list[int]]] = lambda arms: [[place] for place in range(len(arms))]  # noqa: E731
-    with patch.object(tasks, "stacks", alone):
+    with patch.object(tasks, "stacks", lambda arms: [[place] for place in range(len(arms))]):
         with suppress(suite.KilledError):
             suite.run(_plan(every), out, suite.SMALL, tick=kill)
             raise AssertionError("the world is too small to be killed between cohorts")

@@ -112,7 +112,6 @@ def test_a_run_that_is_killed_and_resumed_has_the_same_shards_to_the_byte(
 def in_time(out: Path, users: int, arms: tuple[str, ...], look: Callable[[], None]) -> None:
     """Simulate by two workers of this process, which calls `look` again and again; fails if it waits for ever."""
     world.manifest(out, users, arms)
-
     made, ended = world.plan(users, arms), Future[None]()
 
     def simulate() -> None:

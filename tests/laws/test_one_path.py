@@ -23,7 +23,7 @@ from tests.arms import changed
 from tests.core import samples
 from tests.laws import world
 
-USERS, SOME = 20, 6
+USERS, SOME = 20, 10
 
 
 def alone(value: Any, row: int) -> Any:

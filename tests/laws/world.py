@@ -86,11 +86,8 @@ ARMS = {
 }  # fmt: skip
 ALL = tuple(ARMS)
 SUMMED = ("skg", "epsilon", "never")  # whose tables tests compare: those of all take ten times as long
-MANY, TWO, LARGE = (
-    750,
-    500,
-    ("everything",),
-)  # users of three shards and of two, and an arm whose shards of 250 users have 3,000 turns and updates each
+MANY, TWO = 750, 500  # users of three shards and of two
+LARGE = ("everything",)  # an arm whose shards of 250 users have 3,000 turns and updates each
 FORK = 15  # the turn at which arms fork from skg
 FORKS = {
     "as_before": [f"fork=skg@{FORK}"],
@@ -154,11 +151,11 @@ def manifest(out: Path, users: int, arms: tuple[str, ...] = ALL) -> None:
 
 def similarities() -> str:
     """SHA-256 of the table of all pairs of some messages: that of all takes as long as a run of all arms."""
+    made = plan(1, ("skg",))
     with TemporaryDirectory() as folder:
-        write_table(
-            plan(1, ("skg",)).embedder.embed(plan(1, ("skg",)).simulator.messages[:1500]), Path(folder, "table")
-        )
-        return sha256(Path(folder, "table").read_bytes()).hexdigest()
+        table = Path(folder, "table")
+        write_table(made.embedder.embed(made.simulator.messages[:1500]), table)
+        return sha256(table.read_bytes()).hexdigest()
 
 
 def summed(ran: Run, out: Path, users: int, arms: tuple[str, ...] = SUMMED) -> Run:
