@@ -57,11 +57,22 @@ def test_a_lower_threshold_is_shown_wrong_by_a_session_of_few_events_of_which_no
     monkeypatch.setattr(cases, "replayed_logs", replays)
     case = shrink.smallest_case(run, "low", user=user)
     assert replays.call_count <= 10  # of many sessions each: 4 in these
+    check_minimal(case)
+
+
+def check_minimal(case: Case) -> None:
+    """A session of few events shows that the arm is wrong, and shows it no more without any of them."""
     assert 2 <= len(case.events) <= 6
     assert (right(case, "arm"), right(case, "reference")) == (False, True)
     for place in range(len(case.events) - 1):
         less = without(case, place)
         assert (right(less, "arm"), right(less, "reference")) != (False, True)
+
+
+def test_of_a_whole_life_no_event_is_left_that_can_go(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search mostly begins with so few events that none can go."""
+    monkeypatch.setattr(shrink, "_telling", lambda *_: iter(()))
+    check_minimal(shrink.smallest_case(run, "low", user=0))
 
 
 def test_the_session_ends_with_the_event_at_which_the_run_shows_it(run: Run) -> None:
