@@ -24,6 +24,7 @@ from typing import Any
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import open_file
 from skg_bench.core.processes import Owner, alive, this_process
+from skg_bench.core.temporary import temporary
 
 _BEAT = 10.0  # seconds between touches
 _LEFT = 120.0  # seconds without a touch after which a process that cannot be looked up counts as gone
@@ -183,8 +184,7 @@ def _take(lock: Lock, slug: str, content: bytes, wait: float) -> None:
     """Returns with the lock taken. Raises Locked, or OSError; the file may be there then."""
     begun = time.monotonic()
     for tries in count():
-        with lock.path.open("xb") as file:
-            file.write(content)
+        _create(lock.path, content)
         for _look in range(_LOOKS):
             others = _others(lock.path, slug)
             taken = [other for other in others if other.taken]
@@ -199,6 +199,19 @@ def _take(lock: Lock, slug: str, content: bytes, wait: float) -> None:
             raise Locked(_refusal(lock.folder, (taken or others)[0]))
         # no random number of the simulation
         time.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)] * (1 + secrets.randbelow(1000)) / 1000)
+
+
+def _create(path: Path, content: bytes) -> None:
+    """The file with all that it says: one of a process that was killed before it said whose it is would stand for two
+    minutes.
+    """
+    part = temporary(path)
+    try:
+        part.write_bytes(content)
+        part.rename(path)
+    except BaseException:
+        _remove(part)
+        raise
 
 
 def _mark(path: Path) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +47,29 @@ def test_the_lock_of_a_killed_process_is_taken_over_at_once(tmp_path: Path) -> N
         assert granted(tmp_path)  # though its parent has not read its exit code yet
         forged(tmp_path, replace(this_process(), process=process.pid))
     assert granted(tmp_path)
+
+
+AGAIN = """
+import sys
+from pathlib import Path
+from skg_bench.runfolder.lock import held
+for _ in range(300):
+    with held(Path(sys.argv[1]), "run"):
+        pass
+"""
+
+
+def test_no_lock_is_ever_seen_that_does_not_say_whose_it_is(tmp_path: Path) -> None:
+    """One of a process that is killed at that moment would stand for two minutes."""
+    seen = 0
+    with begin(AGAIN, tmp_path) as process:
+        while process.poll() is None:
+            for file in locks(tmp_path):
+                with suppress(FileNotFoundError):
+                    assert json.loads(file.read_text())["process"] == process.pid
+                    seen += 1
+    assert (process.returncode, list(tmp_path.iterdir())) == (0, [])
+    assert seen > 10
 
 
 def test_waiting_ends_with_the_lock_when_its_owner_ends(tmp_path: Path) -> None:
