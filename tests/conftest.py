@@ -4,12 +4,14 @@ import fcntl
 import gc
 import json
 import os
+import pickle
 import shutil
 import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cache, lru_cache
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,29 @@ def _parsed_once() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _composed_once(session_folder: Path) -> None:
+    """A call of Hydra takes 0.1 s, and test processes ask for the same 500 trees: what one composed, others read."""
+    from skg_bench.app import hydra_trees
+
+    module: Any = hydra_trees
+    compose = module.hydra_compose
+
+    def composed(root: str | None, overrides: list[str]) -> Any:
+        files = (file for package in module.packages() for file in package.conf.rglob("*.yaml"))
+        stamps = sorted((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+        place = session_folder / "trees" / sha256(repr((root, overrides, stamps)).encode()).hexdigest()
+        if place.exists():
+            return pickle.loads(place.read_bytes())  # noqa: S301  a test process pickled it just now
+        tree, half = compose(root, overrides=overrides), place.with_suffix(f".{os.getpid()}")
+        place.parent.mkdir(exist_ok=True)
+        half.write_bytes(pickle.dumps(tree))
+        half.rename(place)
+        return tree
+
+    module.hydra_compose = composed
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _hashed_once() -> None:
     """Each run hashes the 18,000 messages of the corpus twice, and reads and checks their vectors: 80 of the 500 ms of
     CPU time that a small one takes.
@@ -109,6 +134,25 @@ def _hashed_once() -> None:
         return known[key]
 
     precomputed.VectorFile.vectors = vectors  # type: ignore[assignment, method-assign]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _embedded_once() -> Iterator[None]:
+    """Vectors of `embedder=hashing` too: those of 54,000 messages take 0.7 s."""
+    from tests.embedded import hashed_once
+
+    with hashed_once():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _committed_once() -> None:
+    """Each run asks git three times about this checkout, which takes 15 ms; other checkouts are asked each time."""
+    from skg_bench.app import run_identity
+
+    ask = run_identity._git
+    known = cache(ask)
+    run_identity._git = lambda folder, *words: (known if folder == ROOT / "skg_bench" else ask)(folder, *words)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -162,17 +206,22 @@ def bare() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all test processes of a session have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def once(session_folder: Path) -> Callable[[str, Callable[[Path], object]], Path]:
     """`once(name, make)`: a folder that `make(folder)` fills once for all test processes of a session; others wait for
     it. Tests read what is there, and copy it before they change it.
     """
-    session = tmp_path_factory.getbasetemp()
-    session = session.parent if "PYTEST_XDIST_WORKER" in os.environ else session
 
     def folder(name: str, make: Callable[[Path], object]) -> Path:
-        made, ended = session / "once" / name, session / "once" / f"{name}.ended"
+        made, ended = session_folder / "once" / name, session_folder / "once" / f"{name}.ended"
         made.parent.mkdir(exist_ok=True)
-        with (session / "once" / f"{name}.lock").open("w") as lock:
+        with (session_folder / "once" / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not ended.exists():
                 shutil.rmtree(made, ignore_errors=True)  # of a test process that was killed

@@ -1,4 +1,4 @@
-"""Vectors of `embedder=hashing`, which runs of a test process share: those of 54,000 messages take 0.7 s."""
+"""Vectors of `embedder=hashing`, which runs of a test process share."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,7 @@
 """Answers in words: what the model is asked, what is said again, what it costs, and that no prompt knows the future."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from skg_bench.engine.plan import Plan
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.told.codes import codes_in
-from tests.embedded import hashed_once
 from tests.laws import world
 from tests.runs import logs_alone, save
 
@@ -63,12 +62,6 @@ PASSES_ON = """
 class On:
     def answer(self, user, time, message, model): return model(message)
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _embedded_once() -> Iterator[None]:
-    with hashed_once():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 
 import skg_bench
 from skg_bench.runfolder.run import Run
-from tests.embedded import hashed_once
 from tests.llm.server import Day, Server
 from tests.llm.test_learning_runs import begun, contents, run
 
@@ -28,12 +27,6 @@ def overrides(server: Server | None, out: Path, *more: str) -> list[str]:
         "llm.llm.key_from=null",
         ARMS, "reference=never", "users=4", "weeks=2", "cohort=12", "workers=1", f"out={out}", *more,
     ]  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _embedded_once() -> Iterator[None]:
-    with hashed_once():
-        yield
 
 
 @pytest.fixture(scope="module")
