@@ -98,10 +98,16 @@ def _composed_once(session_folder: Path) -> None:
     module: Any = hydra_trees
     compose = module.hydra_compose
 
+    def stamp(file: Path, folder: Path) -> tuple[Path, float] | tuple[Path, bytes]:
+        """Of a file that a test wrote, what it says: other tests write the same elsewhere."""
+        own = file.is_relative_to(ROOT)
+        return (file, file.stat().st_mtime) if own else (file.relative_to(folder), file.read_bytes())
+
     def composed(root: str | None, overrides: list[str]) -> Any:
-        files = (file for package in module.packages() for file in package.conf.rglob("*.yaml"))
-        stamps = sorted((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
-        place = session_folder / "trees" / sha256(repr((root, overrides, stamps)).encode()).hexdigest()
+        folders = [package.conf for package in module.packages()]
+        files = [str(stamp(file, folder)) for folder in folders for file in sorted(folder.rglob("*.yaml"))]
+        choices = [override for override in overrides if not override.startswith("hydra.searchpath=")]
+        place = session_folder / "trees" / sha256(repr((root, choices, files)).encode()).hexdigest()
         if place.exists():
             return pickle.loads(place.read_bytes())  # noqa: S301  a test process pickled it just now
         tree, half = compose(root, overrides=overrides), place.with_suffix(f".{os.getpid()}")
