@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -79,8 +79,11 @@ class _ArrowAndPandas(MetaPathFinder):
         if name == "pandas" and self.hidden:
             raise ModuleNotFoundError(name=name)
         then = {"pandas": _tell_arrow_of_pandas, "pyarrow": self.show_arrow_no_pandas}.get(name)
-        spec = PathFinder.find_spec(name, path) if then else None
-        if spec and spec.loader and then:
+        if then is None:
+            return None
+        specs = (finder.find_spec(name, path) for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, specs), None)
+        if spec and spec.loader:
             spec.loader = _Followed(spec.loader, then)
         return spec
 
