@@ -88,6 +88,8 @@ class _ArrowAndPandas(MetaPathFinder):
         return spec
 
     def show_arrow_no_pandas(self) -> None:
+        if "pandas" in sys.modules:  # which imports pyarrow itself, and is not ready yet
+            return
         import pyarrow as pa
 
         self.hidden = True

@@ -58,6 +58,8 @@ import sys
 from skg_bench.core import processes
 if sys.argv[1:]:
     processes.load_pandas_late()
+if "first" in sys.argv:
+    import pandas
 import pyarrow as pa
 table = pa.table({"a": pa.array(["x", None]), "b": [1, 2]})
 print("pandas" in sys.modules, end=" ")
@@ -67,6 +69,7 @@ import pandas as pd
 print(pa.array(pd.Series([1.0, float("nan")])).null_count, *(type(x.__spec__.loader).__name__ for x in (pd, pa)))
 """
     loaders = "1 SourceFileLoader SourceFileLoader\n"
-    for words, says in (((), "True "), (("late",), "False "), (("late", "wanted"), "False (2, 2) ")):
+    late = {("late",): "False ", ("late", "wanted"): "False (2, 2) ", ("late", "first"): "True "}
+    for words, says in {(): "True ", **late}.items():
         out = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout
         assert out == says + loaders
