@@ -4,10 +4,15 @@ import os
 import select
 import signal
 import sys
+from threading import Timer, main_thread
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 _CODE = 130  # as shells have it for Ctrl-C
+_SOON = 0.01  # seconds
 
 
 def install_handlers() -> None:
@@ -15,6 +20,18 @@ def install_handlers() -> None:
     for signum, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(signum) == default:
             signal.signal(signum, _first)
+            sys.unraisablehook = _unraisable
+
+
+def _unraisable(lost: "UnraisableHookArgs") -> None:
+    """Send a signal again whose KeyboardInterrupt was raised while Python destroyed an object, which ignores it."""
+    if not isinstance(lost.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+    elif not sys.is_finalizing():
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(signum) is _again:
+                signal.signal(signum, _first)
+        Timer(_SOON, signal.pthread_kill, (main_thread().ident, signal.SIGINT)).start()
 
 
 def _first(_number: int, _frame: FrameType | None) -> NoReturn:

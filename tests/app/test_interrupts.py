@@ -107,6 +107,33 @@ def test_ctrl_c_while_a_tracker_starts_prints_no_traceback_of_its_process(tmp_pa
     assert "Traceback" not in err
 
 
+LATE = """
+import os, signal, sys, time
+from skg_bench.app.interrupts import install_handlers
+
+class Late:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+
+install_handlers()
+last = Late()  # at the end of Python nothing is left to interrupt
+try:
+    late = Late()
+    del late
+    time.sleep(20)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_counts_while_an_object_is_destroyed() -> None:
+    """Python ignores exceptions there, and prints a traceback."""
+    command = [sys.executable, "-c", LATE]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=15)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
 STUCK = """
 import time
 from multiprocessing import get_context
