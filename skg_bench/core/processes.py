@@ -79,7 +79,7 @@ class _ArrowAndPandas(MetaPathFinder):
         if name == "pandas" and self.hidden:
             raise ModuleNotFoundError(name=name)
         then = {"pandas": _tell_arrow_of_pandas, "pyarrow": self.show_arrow_no_pandas}.get(name)
-        if then is None:
+        if not then:
             return None
         specs = (finder.find_spec(name, path) for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, specs), None)
