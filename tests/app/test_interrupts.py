@@ -116,6 +116,7 @@ class Late:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.05)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 install_handlers()
 last = Late()  # at the end of Python nothing is left to interrupt
 try:
