@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib.metadata import packages_distributions
+from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 import skg_bench
 from skg_bench.analysis.comparison.claims import claims
@@ -63,6 +65,25 @@ def test_every_dependency_is_pinned_exactly() -> None:
     assert {name_of(requirement) for requirement in wanted} - {"skg-bench"} <= pinned
     assert pins["torch"] == "2.13.0"
     assert all(re.fullmatch(r"[0-9][0-9a-z.]*", version) for version in pins.values())
+
+
+def test_every_pin_installs_on_every_python_that_the_readme_names() -> None:
+    """Debian 12 has Python 3.11.2, and pins that asked for 3.11.5 could not be installed there."""
+    oldest = PROJECT["project"]["requires-python"].removeprefix(">=").partition(",")[0] + ".0"
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = {canonicalize_name(line.partition("==")[0]) for line in lines if "==" in line}
+    asked = {
+        canonicalize_name(package.metadata["Name"]): package.metadata["Requires-Python"] for package in distributions()
+    }
+    refused = {
+        name: python
+        for name, python in asked.items()
+        if name in pins
+        and python
+        and not all(version in SpecifierSet(python) for version in (oldest, "3.12.0", "3.13.0"))
+    }
+    assert len(pins & asked.keys()) > 100
+    assert not refused
 
 
 def test_the_base_install_stays_light() -> None:
