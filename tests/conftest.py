@@ -96,27 +96,27 @@ def _composed_once(session_folder: Path) -> None:
     from skg_bench.app import hydra_trees
 
     module: Any = hydra_trees
-    compose = module.hydra_compose
+    compose = module._composed
 
     def stamp(file: Path, folder: Path) -> tuple[Path, float] | tuple[Path, bytes]:
         """Of a file that a test wrote, what it says: other tests write the same elsewhere."""
         own = file.is_relative_to(ROOT)
         return (file, file.stat().st_mtime) if own else (file.relative_to(folder), file.read_bytes())
 
-    def composed(root: str | None, overrides: list[str]) -> Any:
+    def composed(root: str | None, overrides: Sequence[str]) -> Any:
         folders = [package.conf for package in module.packages()]
         files = [str(stamp(file, folder)) for folder in folders for file in sorted(folder.rglob("*.yaml"))]
         choices = [override for override in overrides if not override.startswith("hydra.searchpath=")]
         place = session_folder / "trees" / sha256(repr((root, choices, files)).encode()).hexdigest()
         if place.exists():
             return pickle.loads(place.read_bytes())  # noqa: S301  a test process pickled it just now
-        tree, half = compose(root, overrides=overrides), place.with_suffix(f".{os.getpid()}")
+        tree, half = compose(root, overrides), place.with_suffix(f".{os.getpid()}")
         place.parent.mkdir(exist_ok=True)
         half.write_bytes(pickle.dumps(tree))
         half.rename(place)
         return tree
 
-    module.hydra_compose = composed
+    module._composed = composed
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,16 +4,18 @@ Hydra composes the choices of groups, those of the root and, in a second call, a
 what it composed, after their keys were checked.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import OmegaConf
 
 from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
 from skg_bench.app.control_arms import NEEDED_OPTIONS, control_arm, controls_by_name, with_controls
-from skg_bench.app.hydra_trees import Config, HydraTrees, copied, hydra_trees, plainly_composed, raw_tree
-from skg_bench.app.overrides import Override, check_keys, deepened, has, parse
+from skg_bench.app.hydra_trees import Config, HydraTrees, copied, hydra_trees, plainly_composed
+from skg_bench.app.overrides import Override, check_keys, deepened, has, node_at, parse
 from skg_bench.app.root_checks import check_arm_key, check_parts, check_root
+from skg_bench.core.errors import UsageError
 
 _OF_ROOT = ("arms", "contrasts", "controls_of")  # what no arm reads: each arm is a copy of the tree without these
 _WITH = (
@@ -47,10 +49,9 @@ class Composer:
         Raises UsageError for unknown keys and for values out of range.
         """
         tree = self._with_inner(self._root_tree(overrides), overrides, "")
-        raw = raw_tree(tree)
-        values = [deepened(override, raw) for override in overrides if not override.choice and not override.inner]
+        values = [deepened(override, tree) for override in overrides if not override.choice and not override.inner]
         for override in values:
-            check_keys(override, raw)
+            check_keys(override, tree)
         root = with_controls(_resolved(_with(copied(tree), values)))
         check_root(root)
         return _named_as_chosen(root, overrides)
@@ -64,38 +65,32 @@ class Composer:
             for override in texts:
                 check_arm_key(override, f"arm {name!r}: ")
         whole = self._root_tree(overrides)
-        tree = copied(whole)
-        with open_dict(tree):
-            for key in _OF_ROOT:
-                tree.pop(key, None)
+        tree = {key: node for key, node in whole.items() if key not in _OF_ROOT}
         nodes = self._trees.nodes(
             (override.path, override.value) for texts in arm_overrides.values() for override in texts if override.choice
         )
         inner = [override for override in overrides if override.inner]
         arms, without = {}, dict[str, list[str]]()
         for name, texts in arm_overrides.items():
-            arm = copied(tree)
-            with open_dict(arm):
-                for override in texts:
-                    if override.choice:
-                        arm[override.path] = nodes[override.path][override.value]
+            chosen = {o.path: nodes[o.path][o.value] for o in texts if o.choice}
+            arm = copied(tree | chosen)
             for override in inner:  # one at a time: the place of one may lie in what another one chose
-                if has(raw_tree(arm), override.path):
+                if has(arm, override.path):
                     arm = self._with_inner(arm, [override], f"arm {name!r}: ")
             arm = self._with_inner(arm, [override for override in texts if override.inner], f"arm {name!r}: ")
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)
         if controls:
-            options = _resolved(self._trees.nodes(NEEDED_OPTIONS))
+            options = _resolved(copied(self._trees.nodes(NEEDED_OPTIONS)))
             for control, (name, suffix) in controls.items():
                 arms[control] = control_arm(suffix, name, arms[name], root, options)
-        before = raw_tree(whole)["arms"]
+        before = whole["arms"]
         changed = [name for name, texts in root["arms"].items() if before.get(name) != texts]
         plain = {key: value for key, value in root.items() if key != "controls_of"}  # now arms and contrasts
         return Composed(plain, arms, without, overrides, changed)
 
-    def _root_tree(self, overrides: Sequence[Override]) -> DictConfig:
+    def _root_tree(self, overrides: Sequence[Override]) -> Config:
         # of two of a group the later counts
         chosen = {override.path: str(override.value) for override in overrides if override.choice}
         tree = self._trees.tree(_choices(chosen))
@@ -105,18 +100,18 @@ class Composer:
             tree = self._trees.tree(_choices(along | chosen))
         return tree if not _brought(tree) else _without(tree)
 
-    def _with_inner(self, tree: DictConfig, overrides: Sequence[Override], where: str) -> DictConfig:
+    def _with_inner(self, tree: Config, overrides: Sequence[Override], where: str) -> Config:
         """The tree with the options that were chosen for components inside of others."""
         inner = [override for override in overrides if override.inner]
         if not inner:
             return tree
         changed = copied(tree)
         for override in inner:
-            check_keys(override, raw_tree(changed), where)
+            check_keys(override, changed, where)
             group = override.path.rpartition(".")[2]
             node = self._trees.nodes([(group, override.value)])[group][override.value]
-            with open_dict(changed):
-                OmegaConf.update(changed, override.path, node, merge=False)
+            above, last = _above(changed, override.path)
+            above[last] = copied(node)
         return changed
 
 
@@ -153,23 +148,20 @@ def _choices(chosen: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{group}={option}" for group, option in sorted(chosen.items()))
 
 
-def _without(tree: DictConfig) -> DictConfig:
+def _without(tree: Config) -> Config:
     """The tree without what its options brought along, which has been chosen."""
-    plain = copied(tree)
-    with open_dict(plain):
-        for node in [*_nodes(plain), plain]:
-            node.pop(_WITH, None)
-    return plain
+    plain = {key: _left(node) if isinstance(node, dict) else node for key, node in tree.items()}
+    return _left(plain)
 
 
-def _brought(tree: DictConfig) -> dict[str, str]:
+def _left(node: Config) -> Config:
+    return {key: value for key, value in node.items() if key != _WITH}
+
+
+def _brought(tree: Config) -> dict[str, str]:
     """The options that those of a tree bring along; an experiment says so last."""
-    return {k: v for node in [*_nodes(tree), tree] for k, v in node.get(_WITH, {}).items()}
-
-
-def _nodes(tree: DictConfig) -> Iterator[DictConfig]:
-    """The options that were chosen."""
-    return (node for _, node in tree.items_ex(resolve=False) if isinstance(node, DictConfig))
+    options = (node for node in tree.values() if isinstance(node, dict))
+    return {k: v for node in [*options, tree] for k, v in node.get(_WITH, {}).items()}
 
 
 def compose(texts: Sequence[str]) -> Composed:
@@ -188,25 +180,24 @@ def composer() -> Composer:
 
 
 def _arm(
-    tree: DictConfig, overrides: Sequence[Override], arm_overrides: Sequence[Override], where: str
+    tree: Config, overrides: Sequence[Override], arm_overrides: Sequence[Override], where: str
 ) -> tuple[Config, list[str]]:
     """One arm, resolved, and the overrides of the root that do not concern it; its tree is changed.
 
     A value of the root under a component that the arm replaces counts where the arm's own component has that key, or
     wraps a component that has it: `policy.threshold=0.4` does not concern an arm whose policy has no threshold.
     """
-    raw = raw_tree(tree)
-    own_values = [deepened(override, raw) for override in arm_overrides if not override.choice and not override.inner]
+    own_values = [deepened(override, tree) for override in arm_overrides if not override.choice and not override.inner]
     for override in own_values:
-        check_keys(override, raw, where)
+        check_keys(override, tree, where)
     replaced = {override.path for override in arm_overrides if override.choice}
     values, without = [], []
     of_root = (o for o in overrides if not (o.choice or o.inner or o.head in _OF_ROOT))
-    for override in (deepened(o, raw) for o in of_root):
+    for override in (deepened(o, tree) for o in of_root):
         wrapped = replace(override, path=f"{override.head}.{override.path}")
-        if override.head not in replaced or has(raw, override.path):
+        if override.head not in replaced or has(tree, override.path):
             values.append(override)
-        elif has(raw, wrapped.path):
+        elif has(tree, wrapped.path):
             values.append(wrapped)
         else:
             without.append(override.text)
@@ -217,21 +208,61 @@ def _arm(
     return {seam: config[seam] for seam in SEAMS_OF_ARMS if seam not in unused}, without
 
 
-def _with(config: DictConfig, values: Sequence[Override]) -> DictConfig:
+def _with(config: Config, values: Sequence[Override]) -> Config:
     """Sets values on a configuration, which is changed."""
-    with plainly_composed(""), open_dict(config):
-        for override in values:
-            if override.delete:
-                above, _, last = override.path.rpartition(".")
-                del (OmegaConf.select(config, above) if above else config)[last]
-            elif override.path == "arms":  # a table of arms replaces the table; other mappings are merged
-                config.arms = override.value
-            else:
-                OmegaConf.update(config, override.path, override.value, merge=True)
+    for override in values:
+        if override.path == "arms":  # a table of arms replaces the table
+            table = {} if override.delete else copied(override.value)
+            if not isinstance(table, dict):
+                raise UsageError(f"{override.text}: arms is a table, as in 'arms={{one: [], other: [policy=never]}}'")
+            config["arms"] = table
+        elif override.delete:
+            _delete(config, override)
+        elif has(config, override.path) and not isinstance(override.value, dict | list):
+            above, last = _above(config, override.path)
+            above[last] = override.value
+        else:
+            config = _merged(config, override)
     return config
 
 
-def _resolved(tree: DictConfig) -> Config:
+def _delete(config: Config, override: Override) -> None:
+    if not has(config, override.path):
+        raise UsageError(f"{override.text}: {override.path} is left out already")
+    above, last = _above(config, override.path)
+    if isinstance(above, list):
+        whole = override.path.rpartition(".")[0]
+        raise UsageError(f"{override.text}: no item of a list can be left out alone; write the list, {whole}=[...]")
+    del above[last]
+
+
+def _above(config: Config, path: str) -> tuple[Any, Any]:
+    """The mapping or list that holds what is at `path`, and its key there."""
+    *parts, last = path.split(".")
+    node = node_at(config, parts)
+    return node, int(last) if isinstance(node, list) else last
+
+
+def _merged(config: Config, override: Override) -> Config:
+    """The configuration with a mapping, a list or a new key as OmegaConf puts it there."""
     with plainly_composed(""):
-        resolved: Config = OmegaConf.to_container(tree, resolve=True, throw_on_missing=True)  # type: ignore[assignment]
+        tree = OmegaConf.create(config)
+        OmegaConf.update(tree, override.path, override.value, merge=True)
+        raw: Config = OmegaConf.to_container(tree, resolve=False)  # type: ignore[assignment]
+    return raw
+
+
+def _resolved(tree: Config) -> Config:
+    """A tree of which nothing refers to another key, and nothing is missing."""
+    if not _refers(tree):
+        return tree
+    with plainly_composed(""):
+        resolved: Config = OmegaConf.to_container(OmegaConf.create(tree), resolve=True, throw_on_missing=True)  # type: ignore[assignment]
     return resolved
+
+
+def _refers(value: Any) -> bool:
+    """Has OmegaConf to look at it?"""
+    if isinstance(value, dict | list):
+        return any(map(_refers, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str) and ("${" in value or value == "???")

@@ -1,18 +1,18 @@
 """Trees that Hydra composes of yaml files: the root with its choices, and nodes of options beside it.
 
-A call of Hydra takes 0.1 s, so that trees of equal choices are composed once.
+A call of Hydra takes 0.1 s, so that trees of equal choices are composed once. They are plain data, interpolations as
+they are, which nobody changes: to copy one takes 0.3 ms in place of 5.
 """
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -21,6 +21,7 @@ from skg_bench.app.packages import groups, packages
 from skg_bench.core.errors import UsageError, nearest
 
 Config = dict[str, Any]
+Tree = TypeVar("Tree")
 _TREES = 64  # that are kept, of about a megabyte each
 _OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
 
@@ -29,47 +30,44 @@ class HydraTrees:
     """Trees of one configuration search path, by choices: options of groups in Hydra's words."""
 
     def __init__(self) -> None:
-        self._trees: dict[tuple[str, ...], DictConfig] = {}
+        self._trees: dict[tuple[str, ...], Config] = {}
 
-    def tree(self, choices: tuple[str, ...], root: str | None = "config") -> DictConfig:
-        """The tree of these choices, interpolations as they are. `root`: the file that they are chosen for; None: what
-        is chosen, alone, in half of the time.
+    def tree(self, choices: tuple[str, ...], root: str | None = "config") -> Config:
+        """The tree of these choices. `root`: the file that they are chosen for; None: what is chosen, alone, in half of
+        the time.
 
         Raises UsageError for one that does not compose, or that asks a resolver.
         """
         if choices not in self._trees:
             while len(self._trees) >= _TREES:
                 del self._trees[next(iter(self._trees))]
-            with (
-                plainly_composed(" ".join(choices)),
-                initialize_config_dir(str(packages()[0].conf), version_base="1.3"),
-            ):
-                tree = hydra_compose(root, overrides=[*choices, *_search_path()])
-            for key, node in raw_tree(tree).items():
+            with plainly_composed(" ".join(choices)):
+                tree = _composed(root, [*choices, *_search_path()])
+            for key, node in tree.items():
                 check_interpolations(key, node)
             self._trees[choices] = tree
         return self._trees[choices]
 
-    def nodes(self, choices: Iterable[tuple[str, str]]) -> DictConfig:
+    def nodes(self, choices: Iterable[tuple[str, str]]) -> Config:
         """Node that each option of a group composes to: `nodes.policy.never`. One call of Hydra.
 
         `choices`: group and option.
         """
         beside = {f"+{group}@{_OPTIONS}.{group}.{option}={option}" for group, option in choices}
         if not beside:
-            return OmegaConf.create({})
-        nodes: DictConfig = self.tree(tuple(sorted(beside)), root=None)[_OPTIONS]
+            return {}
+        nodes: Config = self.tree(tuple(sorted(beside)), root=None)[_OPTIONS]
         return nodes
 
     def options(self, group: str, names: Sequence[str]) -> list[Config]:
-        """Nodes that these options of a group compose to, interpolations as they are.
+        """Nodes that these options of a group compose to; the caller may change them.
 
         Raises UsageError for a name that is none of its options.
         """
         for name in names:
             if name not in groups()[group]:
                 raise UsageError(f"{group}={name}: {group} has no such option; {nearest(name, groups()[group])}")
-        return list(raw_tree(self.nodes((group, name) for name in names))[group].values())
+        return list(copied(self.nodes((group, name) for name in names))[group].values())
 
 
 def hydra_trees() -> HydraTrees:
@@ -88,16 +86,21 @@ def _search_path() -> list[str]:
     return [f"hydra.searchpath=[{','.join(folders)}]"] if folders else []
 
 
-def copied(tree: DictConfig) -> DictConfig:
-    """A copy of a tree, in a third of the time of OmegaConf's own: 2 ms."""
-    copy: DictConfig = pickle.loads(pickle.dumps(tree, pickle.HIGHEST_PROTOCOL))  # noqa: S301  it was pickled just now
-    return copy
-
-
-def raw_tree(tree: DictConfig) -> Config:
-    """A tree as plain data, interpolations as they are."""
+def _composed(root: str | None, overrides: Sequence[str]) -> Config:
+    with initialize_config_dir(str(packages()[0].conf), version_base="1.3"):
+        tree = hydra_compose(root, overrides=list(overrides))
     raw: Config = OmegaConf.to_container(tree, resolve=False)  # type: ignore[assignment]
     return raw
+
+
+def copied(tree: Tree) -> Tree:
+    """A copy of plain data: mappings, lists, and values that cannot change."""
+    copy: Any = tree
+    if isinstance(tree, dict):
+        copy = {key: copied(node) for key, node in tree.items()}
+    elif isinstance(tree, list):
+        copy = [copied(node) for node in tree]
+    return copy  # type: ignore[no-any-return]
 
 
 @contextmanager

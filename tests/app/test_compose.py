@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose as hydra_compose
 
 from skg_bench.analysis.counts.metrics import PRICES
 from skg_bench.app import hydra_trees as module
@@ -39,13 +38,13 @@ def test_the_command_line_beats_the_profile_and_the_profile_beats_the_root(conf:
 def test_a_yaml_file_that_changes_is_composed_anew_and_others_are_composed_once(
     conf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = list[object]()
+    calls, composed = list[object](), module._composed
 
-    def counted(*what: Any, **more: Any) -> Any:
+    def counted(*what: Any) -> Any:
         calls.append(what)
-        return hydra_compose(*what, **more)
+        return composed(*what)
 
-    monkeypatch.setattr(module, "hydra_compose", counted)
+    monkeypatch.setattr(module, "_composed", counted)
     assert compose([]).root["users"] == 3
     before = len(calls)
     first = compose(["users=4", "policy.every=9"])
@@ -115,6 +114,25 @@ def test_an_unknown_option_of_a_group_is_refused_with_the_valid_ones(conf: Path,
 def test_a_component_cannot_be_left_out(conf: Path) -> None:
     assert "policy cannot be left out; valid: never, threshold" in refused("~policy")
     assert "lacks 'seed'" in refused("~seed")
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        (["~arms.never.0"], "~arms.never.0: no item of a list can be left out alone; write the list, arms.never=[...]"),
+        (["arms.never.0={rate: 1}"], "arms.never.0={rate: 1}: there is no key 'arms.never.0.rate'"),
+        (["+arms.never.0.rate=1"], "+arms.never.0.rate=1: there is no key 'arms.never.0.rate'"),
+        (["~utility.wrong", "~utility.wrong"], "~utility.wrong: utility.wrong is left out already"),
+        (["arms=never"], "arms=never: arms is a table, as in 'arms={one: [], other: [policy=never]}'"),
+        (["arms=[never]"], "arms=[never]: arms is a table"),
+        (["arms=null"], "arms=null: arms is a table"),
+        (["~arms"], "there are no arms"),
+        (["~arms", "~arms.never"], "~arms.never: arms.never is left out already"),
+        (["arms={live: [2020-01-01]}"], "arm 'live': [datetime.date(2020, 1, 1)] must be a list of overrides"),
+    ],
+)
+def test_lists_and_tables_are_changed_whole_or_refused(conf: Path, texts: list[str], reason: str) -> None:
+    assert reason in refused(*texts)
 
 
 @pytest.mark.parametrize(
