@@ -52,8 +52,12 @@ def made(path: Path) -> Any:
 def llms(*, of_texts: bool) -> pytest.MarkDecorator:
     """Models that meter users' calls, or those that read and write texts. One that answers in words has such a one."""
     kind = "settings" if of_texts else "ability"
-    cases = [case for case in yamls("llm") if hasattr(made(case.values[0]), kind)]
-    return pytest.mark.parametrize("path", cases)
+    cases = yamls("llm")
+    nodes = hydra_trees().options("llm", [case.values[0].stem for case in cases])  # one call of Hydra for all
+    models = [build("llm", node, COMMAND_LINE) for node in nodes]
+    return pytest.mark.parametrize(
+        "path", [case for case, llm in zip(cases, models, strict=True) if hasattr(llm, kind)]
+    )
 
 
 def each(seam: str) -> pytest.MarkDecorator:

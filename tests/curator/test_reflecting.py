@@ -19,11 +19,13 @@ from skg_bench.asking.structured import structured_answer
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.errors import UsageError
 from skg_bench.curator.reflecting import REFLECTING_DATA, Reflecting
+from skg_bench.llm.simulated import Simulated
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.proposals import refusals_of
 from tests.laws import world
 
 USERS = 5
+SIMULATED = Simulated(0.9, 0.93, 0.3, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
 Answer = Callable[[Prompt], Completion]
 
 
@@ -239,7 +241,7 @@ def test_a_log_of_what_people_wrote_is_marked_in_every_prompt(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"llm": world.plan(1, ("skg",)).arms[0].llm}, "curator.llm=Simulated draws what it costs to answer users"),
+        ({"llm": SIMULATED}, "curator.llm=Simulated draws what it costs to answer users"),
         ({"order": "random"}, "curator.order='random', valid are evidence, inserted"),
         ({"book_characters": 10}, "curator.book_characters=10 must be at least 100"),
         ({"answer_tokens": 0}, "curator.answer_tokens=0 must be at least 100"),

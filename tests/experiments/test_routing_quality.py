@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 from experiments.routing_quality import analysis, corpora, hard_negatives
 from experiments.routing_quality.baselines import Entry, baselines
@@ -41,6 +40,8 @@ def scored(seed: int, n: int = 300, levels: int = 40, out: float = 0.3) -> Score
 @settings(deadline=None, max_examples=25)
 @given(seed=seeds)
 def test_figures_are_those_of_scikit_learn(seed: int) -> None:
+    from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score  # take long to import
+
     sample = scored(seed)
     threshold = float(np.median(sample.score))
     acc_in, acc_all, recall, precision, f1, auroc = figures(sample, threshold)[0] / 100

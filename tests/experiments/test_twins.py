@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
@@ -9,7 +10,7 @@ from experiments.twins.analysis import GAINS, HEAD, Twins, played
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.gym.twins import Reuse
 
-pytest.importorskip("reasoning_gym", reason="the extra gym is not installed")
+pytestmark = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="the extra gym is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from skg_bench.core.grid import I64
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Completions
 from skg_bench.llm.scripted import Scripted
+from skg_bench.llm.simulated import Simulated
 from skg_bench.policy.llm_chooser import LLMChooser
 from skg_bench.runfolder.run import Run
 from tests.laws import shoppers, world
@@ -31,6 +32,7 @@ USERS, PLACES = 4, 3
 MESSAGES = ["shoes for 80", "a phone for 500", "tea for 4", "a lamp for 30"]
 SAYS = [Content("waiting", f"issue {i}", f"insight {i}") for i in range(9)]
 SCRIPTED = Scripted("learner", 0.0, 0.0, 0.0)
+SIMULATED = Simulated(0.9, 0.93, 0.3, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +194,7 @@ def test_the_scripted_model_takes_the_first_skill_that_did_not_harm_more_than_it
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"llm": world.plan(1, ("skg",)).arms[0].llm}, "policy.llm=Simulated draws what it costs to answer users"),
+        ({"llm": SIMULATED}, "policy.llm=Simulated draws what it costs to answer users"),
         ({"answer_tokens": 49}, "policy.answer_tokens=49 must be at least 50"),
         ({"prompts": "nowhere"}, "there is no prompt file nowhere/chooser.md"),
     ],

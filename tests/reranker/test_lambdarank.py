@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import lightgbm
 import numpy as np
 import pytest
 
@@ -35,6 +34,8 @@ def liked(rng: np.random.Generator, n: int) -> TrainingRows:
 
 
 def test_scores_are_lightgbms_own_less_that_of_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    import lightgbm  # takes half a second, in each test process that collects this module
+
     boosters: list[lightgbm.Booster] = []
 
     class Kept(lightgbm.Booster):
@@ -58,6 +59,8 @@ def test_scores_are_lightgbms_own_less_that_of_the_fallback(monkeypatch: pytest.
 def test_a_group_is_a_turn_with_its_fallback_and_only_the_served_skill_is_rated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    import lightgbm
+
     given: list[Any] = []
 
     class Kept(lightgbm.Dataset):

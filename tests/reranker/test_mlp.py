@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import TrainingRows
@@ -28,6 +27,8 @@ def fitted(net: MLP, ratings: TrainingRows, users: int) -> MLPScorer:
 
 def test_gradients_are_those_of_the_listwise_loss() -> None:
     """But for the grids, of which the coarsest step is 2**-16 a rated turn."""
+    import torch  # takes a second, in each test process that collects this module
+
     rng = np.random.default_rng(0)
     n = 120
     ratings = replace(turns(rng, 3, n, F), offset=rng.standard_normal((n, 5)))
@@ -51,6 +52,8 @@ def test_gradients_are_those_of_the_listwise_loss() -> None:
 def test_the_weights_are_the_same_bits_in_whatever_order_and_pieces_the_turns_are_summed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    import torch
+
     rng = np.random.default_rng(1)
     ratings = turns(rng, 4, 1200, F)
     whole = fitted(NET, ratings, 4)
@@ -110,7 +113,7 @@ def test_parameters_out_of_range_are_refused_by_name(change: dict[str, Any], rea
 
 
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(UsageError, match=r"torch finds no GPU here; take reranker\.device=cpu"):
         replace(NET, device="cuda")
 

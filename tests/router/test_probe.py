@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import Ridge
 
 from skg_bench.core.embedding_grid import quantise
 from skg_bench.core.errors import UsageError
@@ -27,6 +26,8 @@ seeds = st.integers(0, 2**32)
 @settings(deadline=None, max_examples=10)
 @given(seed=seeds, l2=st.floats(0.05, 5))
 def test_scores_are_those_of_a_ridge_regression_on_who_an_example_belongs_to(seed: int, l2: float) -> None:
+    from sklearn.linear_model import Ridge  # takes long to import
+
     query, books, real = world(seed)
     made = Probe(70, 25, l2).route(query, books)
     for u in range(20):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from skg_bench.analysis.gate.judge import (
     GATE_ALPHA,
@@ -98,6 +97,8 @@ def test_more_harm_never_makes_a_verdict_better(harms: list[Harm], more: float, 
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_limits_are_those_of_scipy_and_statsmodels(seed: int, metrics: int) -> None:
     """Where harms are symmetric."""
+    from statsmodels.stats.multitest import multipletests  # takes long, in each test process that collects this module
+
     rng = np.random.default_rng(seed)
     halves = [rng.normal(0.0, 0.05, 100) for _ in range(metrics)]
     means = rng.choice([0.0, 0.005, 0.03], metrics)

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from statsmodels.stats.proportion import proportion_confint
 
 from skg_bench.analysis.labels.asked_again import asked_again
 from skg_bench.analysis.labels.hit_pairs import HitPairs, hit_pairs
@@ -27,6 +26,8 @@ def signed(pairs: HitPairs, sign: Sequence[bool]) -> HitPairs:
 
 
 def test_counts_are_of_distinct_judged_pairs(pairs: HitPairs) -> None:
+    from statsmodels.stats.proportion import proportion_confint  # takes long to import
+
     sign = [i % 3 == 0 for i in range(len(pairs.table))]
     right = truth(pairs)
     result = asked_again(signed(pairs, sign), right)

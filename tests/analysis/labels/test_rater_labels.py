@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from skg_bench.analysis.labels.hit_pairs import hit_pairs
 from skg_bench.analysis.labels.label_shares import PairLabel
@@ -135,6 +134,8 @@ def test_kappa_is_that_of_a_worked_example() -> None:
 @given(st.lists(st.integers(0, 30), min_size=16, max_size=16).filter(any))
 @example([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0])
 def test_kappa_and_its_interval_are_those_of_statsmodels(cells: list[int]) -> None:
+    from statsmodels.stats.inter_rater import cohens_kappa  # takes long to import
+
     counts = np.array(cells).reshape(4, 4)
     judged = [pair for pair in np.ndindex(4, 4) for _ in range(counts[pair])]
     (agreement,) = agreements({i: {"a": a, "b": b} for i, (a, b) in enumerate(judged)})

@@ -3,6 +3,7 @@
 import inspect
 import re
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from skg_bench.simulator.gym.entries import RUN_AS_CODE, families, gym_entries, 
 from skg_bench.simulator.gym.twins import SOLUTION, TASK_WORDINGS, Reuse
 from skg_bench.simulator.gym.world import Gym, Solvers
 
-pytest.importorskip("reasoning_gym", reason="the extra gym is not installed")
+pytestmark = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="the extra gym is not installed")
 
 FAMILIES = ("gcd", "lcm", "products", "chain_sum", "count_bits", "count_primes")
 USERS = np.arange(400, dtype=np.int32)
