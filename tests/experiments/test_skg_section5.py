@@ -16,6 +16,7 @@ from experiments.skg_section5 import analysis, found, latency, picture, prior
 from experiments.skg_section5 import draws as made
 from experiments.skg_section5.readings import READINGS, Reading, mass, separating
 from skg_bench.analysis.comparison.findings import Evidence, findings_by_id
+from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
@@ -23,7 +24,7 @@ from skg_bench.engine.vectors import Rows
 from skg_bench.runfolder.run import ratings
 
 USERS, WEEKS = 2, 5
-DRAWS = {"stored": 1, "prompted": 4, "procedure": 2}  # with hits
+DRAWS = {"stored": 1, "prompted": 11, "procedure": 2}  # with hits
 Similarities = Callable[[], Rows]
 
 
@@ -64,7 +65,9 @@ def test_a_draw_is_an_ordinary_run_with_its_parameters(
     able = prior.of_llm({name: np.array(value) for name, value in values.items()})
     overrides += [f"llm.{name}={float(value)}" for name, value in able.items()]
     overrides += [f"users={USERS * (draw + 1)}", f"weeks={WEEKS}", "workers=1"]
-    run = skg_bench.run(["experiment=skg_section5", f"out={tmp_path / 'run'}", *overrides])
+    arms = json.dumps({kind: compose(["experiment=skg_section5"]).root["arms"][kind]})
+    alone = (f"arms={arms}", f"reference={kind}", "contrasts=[]")
+    run = skg_bench.run(["experiment=skg_section5", *alone, f"out={tmp_path / 'run'}", *overrides])
     users = list(range(USERS * draw, USERS * (draw + 1)))
     turns = run.turns(kind, users=users).to_pandas()
     hits = (~turns.fallback_to_llm).groupby(turns.user).mean()
