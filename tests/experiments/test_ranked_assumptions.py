@@ -33,9 +33,10 @@ def test_all_that_is_said_to_be_assumed_and_nothing_else_has_a_range_that_can_be
     names = {each.name for each in every}
     assert names == assumed("simulator/assistant.yaml") | {f"llm.{name}" for name in assumed("llm/simulated.yaml")}
     assert len(names) >= 25
+    root = compose([]).root
     for each in every:
         group, _, name = each.key.partition(".")
-        usual = size(compose([]).root[group][name])
+        usual = size(root[group][name])
         assert size(each.low) <= usual <= size(each.high), each.name
         assert each.width > 0
         for value in (each.low, each.high):
@@ -82,7 +83,9 @@ def test_of_users_of_whom_a_tenth_counts_ten_times_as_many_are_watched() -> None
 
 
 def test_a_small_sweep_makes_runs_of_both_ends(tmp_path: Path) -> None:
-    report = analyse(["embedder=hashing"], users=2, weeks=1, assumption=["habit", "rating_if_near"], out=tmp_path)
+    few = "arms={skg: [], never: [policy=never, curator=none]}"
+    swept = ["habit", "rating_if_near"]
+    report = analyse(["embedder=hashing", few], users=2, weeks=1, assumption=swept, out=tmp_path)
     table = report.parts[0]
     assert isinstance(table, Table)
     assert {row[0]: row[1:3] for row in table.rows} == {
