@@ -40,7 +40,7 @@ WORLD = (
     "simulator.lag_power=1.5", "simulator.conversation_length=8", "simulator.one_off_share=0.2",
     "simulator.answers_stale_hours=2", "simulator.rated_share=0.9", "simulator.rating_if_right=[1,0,0]",
     "simulator.rating_if_wrong=[0,0,1]", "policy.threshold=0.71", "signals.similarity=0.05", "signals.preference=0.45",
-    "signals.score=0.5", "signals.half_life_days=null", "seed=3", "weeks=3", "arms={base: []}", "reference=base",
+    "signals.score=0.5", "signals.half_life_days=null", "seed=3", "weeks=2", "arms={base: []}", "reference=base",
 )  # fmt: skip
 
 
