@@ -16,7 +16,7 @@ from tests.analysis.lift.conftest import NEVER, arms
 from tests.analysis.lift.test_exact import gap_of_runs
 from tests.app.test_cli import call, refused
 
-TURN = 114  # of each user, whose answer a run is made without: two users get it again
+TURN = 112  # of each user, whose answer a run is made without: two users get it again
 
 
 def played(name: str, **parameters: int) -> list[str]:
@@ -34,6 +34,7 @@ def answered(once: Callable[..., Path]) -> Run:
         "weeks=3",
         "seed=3",
         "simulator.corpus=builtin_120",
+        "simulator.volume_spread=0.2",
         "workers=1",
         "reference=never",
         arms(**table),
