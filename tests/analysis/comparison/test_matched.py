@@ -187,10 +187,13 @@ FORKS = (
 )
 
 
+@pytest.mark.usefixtures("bare")
 def test_where_nothing_is_learned_the_log_says_what_a_run_with_the_raised_threshold_does(tmp_path: Path) -> None:
     """The premise of it all, in the closed loop: skillbooks are the same, draws are the event's and not the arm's."""
-    overrides = [FORKS, "reference=skg", "profile=smoke", "users=12", "weeks=3", "workers=1", f"out={tmp_path / 'run'}"]
-    run = skg_bench.run(overrides)
+    run = skg_bench.run([
+        FORKS, "reference=skg", "profile=smoke", "users=12", "weeks=3", "workers=1", "simulator.volume_spread=0.2",
+        f"out={tmp_path / 'run'}",
+    ])  # fmt: skip
     low, high, never = (run.turns(arm).to_pandas() for arm in ("low", "high", "never"))
     late = low["turn"] >= 40
     hit, left = ~low["fallback_to_llm"] & late, ~high["fallback_to_llm"] & late
