@@ -18,7 +18,8 @@ from tests.imports import ROOT
 
 ARMS = "arms={never: [policy=never, curator=none], cache: [curator=everything, reranker=identity], \
 same: [policy=never, curator=none]}"
-WORLD = ("experiment=controls", "reference=never", "weeks=2", "workers=1", "simulator.messages_per_day=5")
+WORLD = ("experiment=controls", "reference=never", "weeks=2", "workers=1", "simulator.messages_per_day=5",
+         "simulator.volume_spread=0.2")  # fmt: skip
 CORPORA = {"ours": [], "builtin_120": ["simulator.corpus=builtin_120"]}
 
 
