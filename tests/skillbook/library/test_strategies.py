@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from experiments.curators import reader
 from experiments.curators.reader import LEAST, accuracy, analyse, left_out, paraphrased
 from skg_bench.core.content import Content
 from skg_bench.core.package import DATA
@@ -161,8 +162,11 @@ def test_a_text_without_a_word_of_the_table_is_of_the_first_kind_and_unsound() -
     assert (kind[1], sound[1]) == (TABLE.kind[-1], TABLE.sound[-1])
 
 
-def test_at_least_300_texts_that_the_reader_does_not_know_are_read_rightly_as_often_as_stated() -> None:
+def test_at_least_300_texts_that_the_reader_does_not_know_are_read_rightly_as_often_as_stated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     own, others = list(left_out(TABLE)), list(paraphrased(TABLE))
+    monkeypatch.setattr(reader, "left_out", lambda table: own if table is TABLE else left_out(table))  # 2 s
     assert len(own) + len(others) >= 300
     assert accuracy([*own, *others]) >= LEAST == 0.93
     assert accuracy(others) >= 0.94
