@@ -321,6 +321,7 @@ def test_a_sign_of_the_command_line_reaches_the_arm_and_a_bad_one_is_refused() -
 
 
 @pytest.mark.req("P07", "P40")
+@pytest.mark.usefixtures("bare")
 def test_ratings_that_are_replaced_are_in_the_log_and_all_books_are_rebuilt_from_it(tmp_path: Path) -> None:
     """For the simulated reflector, which remembers whom it rated, and for the capturing curators, which look."""
     arms = "{taught: [], plain: [curator=everything], added: [signs.merge=sum], later: ['fork=added@9']}"
@@ -331,7 +332,7 @@ def test_ratings_that_are_replaced_are_in_the_log_and_all_books_are_rebuilt_from
         f"arms={arms}",
         "reference=taught",
         "users=8",
-        "weeks=8",
+        "weeks=5",
     ]
     run = skg_bench.run([*setup, f"out={tmp_path / 'run'}"])
     for arm in run.arms:
