@@ -19,7 +19,9 @@ def wordings(intent: int) -> list[str]:
 
 
 def neighbour_accuracy() -> F64:
-    """`[N]` 1 where the nearest message, this wording with any slot value left out, has the intent; NaN: a one-off."""
+    """`[N]` 1 where the nearest message, this wording with any slot value left out, has the intent. NaN: a one-off, and
+    six of seven others, as each is compared with all.
+    """
     intent: I32 = np.full(len(CORPUS.messages), -1, np.int32)
     wording = intent.copy()
     for type_, row in enumerate(CORPUS.wordings):
@@ -29,11 +31,11 @@ def neighbour_accuracy() -> F64:
     typed = np.flatnonzero(intent >= 0)
     vectors = Precomputed(None).embed([CORPUS.messages[text] for text in typed]).astype(np.float32)
     right = np.full(len(CORPUS.messages), np.nan)
-    for first in range(0, len(typed), 1024):
-        block = slice(first, first + 1024)
-        dots = vectors[block] @ vectors.T
-        dots[which[typed[block]][:, None] == which[typed]] = -np.inf
-        right[typed[block]] = intent[typed[dots.argmax(1)]] == intent[typed[block]]
+    for first in range(0, len(typed), 7 * 1024):
+        some = slice(first, first + 7 * 1024, 7)
+        dots = vectors[some] @ vectors.T
+        dots[which[typed[some]][:, None] == which[typed]] = -np.inf
+        right[typed[some]] = intent[typed[dots.argmax(1)]] == intent[typed[some]]
     return right
 
 
@@ -74,7 +76,7 @@ def test_the_nearest_message_has_the_right_intent_often_but_not_always() -> None
     intent = np.full(len(right), -1)
     for type_, row in enumerate(CORPUS.wordings):
         intent[row[row >= 0]] = CORPUS.intent[type_]
-    by_intent = [right[intent == i].mean() for i in range(len(CORPUS.intents))]
+    by_intent = [np.nanmean(right[intent == i]) for i in range(len(CORPUS.intents))]
     assert 0.75 < np.mean(by_intent) < 0.95
     assert 0.75 < np.nanmean(right) < 0.95
 
