@@ -80,7 +80,7 @@ def documents(draw: st.DrawFn) -> AceBook:
     return from_dict(book | ({"schema_version": "2"} if era == "v2" else {}), era, NOW)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(documents())
 def test_any_book_of_ace_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, book: AceBook) -> None:
     folder = tmp_path_factory.mktemp("book") / "skills"
