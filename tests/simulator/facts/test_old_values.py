@@ -5,20 +5,20 @@ from pathlib import Path
 from tests.laws.world import LOGS, bits, rows
 from tests.simulator.facts.fact_runs import OLD, SHARED, carried_out, habits
 
-USERS = 6
+USERS = 8
 ARMS = {
     "never": ["policy=never", "curator=none"],
     "skg": [],
     "prompted": ["serving=prompted", "curator=everything"],
     "procedure": ["serving=procedure", "named_by=intent"],
     "vcache": ["policy=vcache", "policy.delta=0.3", "policy.least=1"],
-    "donor": ["fork=skg@15", "book=donor", "curator=none"],
+    "donor": ["fork=skg@10", "book=donor", "curator=none"],
     "oracle": ["router=oracle", "policy=always", "curator=oracle"],
 }
 
 
 def test_old_values_give_the_same_bits_as_the_world_of_answers(tmp_path: Path) -> None:
-    mine, theirs = (habits(prefix, messages_per_day=4) for prefix in ("simulator", "simulator.users"))
+    mine, theirs = (habits(prefix, messages_per_day=3) for prefix in ("simulator", "simulator.users"))
     answers = carried_out(tmp_path / "answers", ARMS, f"users={USERS}", *SHARED, *mine)
     facts = carried_out(tmp_path / "facts", ARMS, "simulator=facts", *OLD, f"users={USERS}", *SHARED, *theirs)
     compared = 0
