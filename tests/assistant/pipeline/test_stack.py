@@ -200,7 +200,7 @@ USERS, TOP_K = np.arange(6, dtype=np.int32), 7
 
 ARMS = (
     "{skg: [], band: [curator.capture=band, curator.band_low=0.3],"
-    " frozen: [freeze=book, freeze_at=20], deaf: [curator=none],"
+    " frozen: [freeze=book, freeze_at=10], deaf: [curator=none],"
     " epsilon: [policy=epsilon_threshold, policy.epsilon=0.3], exact: [router=exact], last: [router=repeat_last],"
     " centroid: [router=centroid], bm25: [router=bm25, policy.threshold=0.2],"
     " prompted: [serving=prompted, router.top_k=7], everything: [curator=everything],"
@@ -211,7 +211,7 @@ ARMS = (
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     dense = [
-        "simulator.messages_per_day=7", "simulator.volume_spread=0.2", "simulator.active_low=1",
+        "simulator.messages_per_day=4", "simulator.volume_spread=0.2", "simulator.active_low=1",
         "simulator.rated_share=0.6", "simulator.late_share=0.3",
         "simulator.late_hours=6", "simulator.concentration=3", "simulator.accept=0.9", "curator.unused_days=3",
         "curator.harmful_misses=1", "policy.threshold=0.4", "refit_every=10",
