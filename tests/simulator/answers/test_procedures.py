@@ -242,7 +242,7 @@ def test_a_policy_that_compares_stored_answers_cannot_run_procedures(tmp_path: P
 # ------------------------------------------------------------------------------------------------- in the loop
 
 
-FORK = 60
+FORK = 30
 EAGER = ("simulator.accept=1", "simulator.fatigue=0", "simulator.rated_share=0.9", "simulator.one_off_share=0.1",
          "policy.threshold=0.45", "simulator.volume_spread=0.2", "simulator.day_spread=0.2",
          "simulator.active_low=1")  # fmt: skip
@@ -266,7 +266,7 @@ def procedures(folder: Path, **changes: Any) -> Run:
     values = {**SURE, **changes}
     parameters = [f"simulator.{name}={value}" for name, value in values.items()]
     out = folder / "-".join(f"{value:g}" for value in values.values())
-    return simulate([*EAGER, *parameters, ARMS, "reference=skg", "users=16", "weeks=2", "workers=1", f"out={out}"])
+    return simulate([*EAGER, *parameters, ARMS, "reference=skg", "users=32", "weeks=1", "workers=1", f"out={out}"])
 
 
 def causes(run: Run) -> list[str]:
@@ -329,7 +329,7 @@ def test_the_ceiling_of_procedures_is_what_the_user_asked_for_before(well: Run, 
 def test_named_by_intent_one_skill_serves_the_whole_intent(tmp_path: Path) -> None:
     """The next city is the same skill, renewed; named by request, it is another one."""
     arms = "arms={type: [serving=procedure], intent: [serving=procedure, named_by=intent]}"
-    run = simulate([*EAGER, "policy.threshold=0.95", arms, "reference=type", "users=12", "weeks=2",
+    run = simulate([*EAGER, "policy.threshold=0.95", arms, "reference=type", "users=24", "weeks=1",
                     "simulator.bad_name_share=0", f"out={tmp_path / 'run'}"])  # fmt: skip
     names = {arm: run.updates(arm, ["op", "name", "user"]).to_pandas() for arm in ("type", "intent")}
     added = {arm: rows[rows.op == "ADD"] for arm, rows in names.items()}
