@@ -18,6 +18,7 @@ from skg_bench.study import prior
 from skg_bench.study.guardian import drawing, mass_verdicts, study
 from skg_bench.study.guardian.lives import Draw, Life, Lives, life_means, over_users, paired_lives
 from skg_bench.study.masses import Share
+from tests.study.measures import utility
 
 USERS, TRIGGERS = 3, 8
 FEWER = [f"~arms.{name}" for name in ("unworn_sham", "book_10", "book_40", "sham_40")]
@@ -31,11 +32,6 @@ def small(*overrides: str) -> study.DrawStudy:
 @pytest.fixture(scope="module")
 def whole() -> study.DrawStudy:
     return small()
-
-
-def utility(_draw: Draw, lives: Lives) -> dict[str, float]:
-    """Of every arm."""
-    return {name: float(life_means(life, life.utility).mean()) for name, life in lives.items()}
 
 
 # ------------------------------------------------------------------------------------------------------------ lives
