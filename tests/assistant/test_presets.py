@@ -34,7 +34,7 @@ from tests.runs import logs_alone
 
 WORLD = (
     "profile=smoke", "users=6", "weeks=1", "simulator.one_off_share=0.1", "simulator.concentration=1",
-    "simulator.discount=0", "simulator.volume_spread=0.2", "simulator.active_low=1", "simulator.messages_per_day=6",
+    "simulator.discount=0", "simulator.volume_spread=0.2", "simulator.active_low=1", "simulator.messages_per_day=4",
     "reference=never",
 )  # fmt: skip
 ONCE = "assistant.controls=false"  # of a class that another arm has played for its controls
