@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -19,6 +19,7 @@ from skg_bench.runfolder.run import Run
 from skg_bench.tracker.database import artifacts, prepare_database
 from skg_bench.tracker.mlflow import MLflow, legal
 from tests.runs import changed
+from tests.tracker.databases import put_new
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
 LOCAL = MLflow(None, None)
@@ -48,11 +49,12 @@ class Read:
 
 
 @pytest.fixture(scope="module")
-def logged(original: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def logged(original: Run, tmp_path_factory: pytest.TempPathFactory, once: Callable[..., Path]) -> Iterator[Run]:
     """A run that was delivered once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
         run = Run(shutil.copytree(original.path, tmp_path_factory.mktemp("mlflow") / "runs" / "small"))
+        put_new(once, run.path.parent / "mlflow.db")
         line, complete = run_trackers.deliver(LOCAL, run)
         assert complete, line
         assert line.startswith(f"mlflow: 3 runs in sqlite:///{run.path.parent / 'mlflow.db'}; look: ")
@@ -207,19 +209,19 @@ def kept_at(place: str, run: Run) -> Run:
     from mlflow import MlflowClient
 
     address = f"sqlite:///{run.path.parent / 'mlflow.db'}"
-    prepare_database(address)
     MlflowClient(address).create_experiment(run.config["experiment"], place)
     return run
 
 
 @pytest.mark.parametrize("how", ["elsewhere", "above", "link", "server"])
 def test_a_database_that_came_with_a_run_does_not_say_where_files_are_written(
-    how: str, original: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, original: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Callable[..., Path]
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (home := tmp_path / "home").mkdir()
     (came := tmp_path / "came").mkdir()
     run = Run(shutil.copytree(original.path, came / "run"))
+    put_new(once, came / "mlflow.db")
     beside = (came / "mlartifacts").as_uri()
     if how == "link":
         (came / "mlartifacts").symlink_to(home)
