@@ -14,10 +14,13 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = (  # below tests/, the longest tests of all before the many that take a second
@@ -200,6 +203,23 @@ def _process_of_conformance_ended() -> Iterator[None]:
     yield
     if lasting := sys.modules.get("tests.conformance.lasting"):
         lasting.end()
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator["ForkServerContext"]:
+    """A context of multiprocessing whose processes import nothing anew."""
+    from tests.processes import fork_server
+
+    with fork_server() as context:
+        yield context
+
+
+@pytest.fixture(scope="session")
+def forked_trackers(forked: "ForkServerContext") -> Callable[[pytest.MonkeyPatch], None]:
+    """Have trackers work in such processes."""
+    from skg_bench.app import run_trackers
+
+    return lambda patch: patch.setattr(run_trackers, "get_context", lambda _method: forked)
 
 
 @pytest.fixture

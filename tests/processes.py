@@ -1,12 +1,39 @@
-"""Processes as /proc shows them."""
+"""Processes as /proc shows them, and forks of one that has imported what they need."""
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import forkserver, get_context
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from skg_bench.core import processes
+
 needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are watched through /proc")
+_IMPORTED = (
+    "skg_bench.app.run_trackers", "skg_bench.analysis.report.picture", "skg_bench.tracker.mlflow",
+    "skg_bench.tracker.opik", "httpx", "httpcore", "pyarrow.dataset", "mlflow.tracking.client",
+    "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "sqlalchemy.dialects.sqlite",
+    "skg_bench.store.sqlite", "psycopg", "tests.store.writers",
+)  # fmt: skip
+_VARIABLES = {"MLFLOW_DISABLE_TELEMETRY": "true", "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+
+
+@contextmanager
+def fork_server() -> Iterator[ForkServerContext]:
+    """A context of multiprocessing in place of `spawn`, whose processes start with nothing of this one either, and in
+    20 ms: a fresh Python takes 0.3 s to import a store, 0.6 s for Opik, and 2.5 s for MLflow.
+    """
+    context, server = get_context("forkserver"), forkserver
+    context.set_forkserver_preload(list(_IMPORTED))
+    with processes.starting(**_VARIABLES):
+        server.ensure_running()
+    yield context
+    own: Any = server
+    own._forkserver._stop()
 
 
 def workers(pid: int) -> list[int]:

@@ -6,7 +6,7 @@ import multiprocessing
 import re
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -24,6 +24,7 @@ from skg_bench.runfolder.run import Run
 from tests.app.conftest import TINY
 from tests.app.sinks import Mood
 from tests.runs import save
+from tests.tracker.databases import put_new
 
 
 @pytest.fixture
@@ -126,11 +127,18 @@ def test_a_tracker_changes_neither_a_run_nor_its_identity(
 
 
 @pytest.fixture(scope="module")
-def both_told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, tuple[int, str, str]]]:
-    """A folder in which a run went to both trackers, and the end of its command; its new database takes 2 s."""
+def both_told(
+    tmp_path_factory: pytest.TempPathFactory,
+    forked_trackers: Callable[[pytest.MonkeyPatch], None],
+    once: Callable[..., Path],
+) -> Iterator[tuple[Path, tuple[int, str, str]]]:
+    """A folder in which a run went to both trackers, and the end of its command."""
     home = tmp_path_factory.mktemp("both")
+    (home / "runs").mkdir()
+    put_new(once, home / "runs" / "mlflow.db")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
+        forked_trackers(patch)
         for name in ("OPIK_URL_OVERRIDE", "MLFLOW_TRACKING_URI"):
             patch.delenv(name, raising=False)
         patch.setattr(run_trackers, "LONGEST_WAIT", 60.0)  # a machine that is busy with other tests

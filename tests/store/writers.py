@@ -1,8 +1,7 @@
 """Writers in processes of their own, which learn into the same skillbooks."""
 
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ BOOK = {
         "created_at": NOW, "updated_at": NOW,
     }},
 }  # fmt: skip
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def batch(*operations: dict[str, Any]) -> dict[str, Any]:
@@ -55,9 +53,12 @@ def helpful(store: Store, user: str) -> int:
     return int(getattr(stored.book.skills[SKILL], "helpful_count"))  # noqa: B009  skills of v1 have none
 
 
-def start(store: Store, users: Sequence[str], keys: Sequence[str], log: Path, barrier: Barrier) -> SpawnProcess:
+def start(
+    store: Store, users: Sequence[str], keys: Sequence[str], log: Path, barrier: Barrier, *, context: ForkServerContext
+) -> ForkServerProcess:
     """A process that stores a TAG for each key, the nth in the book of the nth user, and logs what was acknowledged."""
-    process = SPAWN.Process(target=_write, args=(type(store), _place(store), users, keys, log, barrier), daemon=True)
+    given = (type(store), _place(store), users, keys, log, barrier)
+    process = context.Process(target=_write, args=given, daemon=True)
     process.start()
     return process
 

@@ -24,11 +24,13 @@ _HIGHEST = (1 << 62) - 1
 
 @pytest.mark.parametrize("failure", [None, "refuse", "hang", "500", "deaf"])
 def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
-    failure: Failure | None, server: Server, original: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if failure is None:
+    failure: Failure | None, server: Server, original: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    forked_trackers: Callable[[pytest.MonkeyPatch], None],
+) -> None:  # fmt: skip
+    if failure is None:  # in fresh processes, as elsewhere
         monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 100.0)  # a machine that is busy with other tests
     else:
+        forked_trackers(monkeypatch)
         server.fail(failure, after=0 if failure == "refuse" else 1)
     described, output = list[float](), list[str]()
     describe = launch.write_outputs

@@ -1,11 +1,11 @@
 """MLflow's database: made whole or not at all, whoever is killed or starts at the same time, and never migrated."""
 
-import multiprocessing
 import shlex
 import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -23,7 +23,6 @@ from tests.tracker.conftest import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
 LOCAL = MLflow(None, None)
-SPAWN = multiprocessing.get_context("spawn")
 BEGUN = 200_000  # bytes of a database whose migrations have begun; at their end it has 950,000
 
 
@@ -57,8 +56,9 @@ def arms(folder: Path, run: Run) -> Counter[str]:
 
 
 def test_a_run_that_ends_while_its_database_is_made_leaves_it_usable_and_says_how_to_deliver(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_trackers: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
+    forked_trackers(monkeypatch)
     describe = launch.write_outputs
 
     def ends_early(out: Path, reached: Callable[[Stage], None]) -> Run:
@@ -84,10 +84,10 @@ def test_a_run_that_ends_while_its_database_is_made_leaves_it_usable_and_says_ho
 
 
 def test_a_process_that_is_killed_while_it_makes_the_database_leaves_no_database_and_its_file_is_swept(
-    run: Run,
+    run: Run, forked: ForkServerContext
 ) -> None:
     folder = run.path.parent
-    process = SPAWN.Process(target=LOCAL.open, args=(run.path,))
+    process = forked.Process(target=LOCAL.open, args=(run.path,))
     process.start()
     wait_until_migrating(folder)
     process.kill()
@@ -99,10 +99,12 @@ def test_a_process_that_is_killed_while_it_makes_the_database_leaves_no_database
     assert arms(folder, run) == {"*": 1, "skg": 1, "never": 1}
 
 
-def test_runs_that_end_at_the_same_time_make_one_database_and_are_all_in_it(run: Run) -> None:
+def test_runs_that_end_at_the_same_time_make_one_database_and_are_all_in_it(
+    run: Run, forked: ForkServerContext
+) -> None:
     folder, runs = run.path.parent, [run]
     runs.append(changed(Run(shutil.copytree(run.path, folder / "other")), code="another"))
-    processes = [SPAWN.Process(target=delivered, args=(one.path,)) for one in runs]
+    processes = [forked.Process(target=delivered, args=(one.path,)) for one in runs]
     for process in processes:
         process.start()
     for process in processes:

@@ -1,6 +1,7 @@
 """`tracker=both` on a run that is finished delivers what is missing, once, whether the server is away or back."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from skg_bench.app.cli import app
 from skg_bench.runfolder.run import Run
 from tests.tracker.conftest import SMALL
+from tests.tracker.databases import put_new
 from tests.tracker.server import Server, lines
 
 _HIGHEST = (1 << 62) - 1
@@ -17,14 +19,17 @@ _HIGHEST = (1 << 62) - 1
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 def test_both_trackers_of_a_finished_run_with_the_server_away_and_back(
-    server: Server, original: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    server: Server, original: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    forked_trackers: Callable[[pytest.MonkeyPatch], None], once: Callable[..., Path],
+) -> None:  # fmt: skip
+    forked_trackers(monkeypatch)
     from mlflow import MlflowClient
 
     monkeypatch.chdir(tmp_path)
     for name in ("OPIK_URL_OVERRIDE", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
     words = ["run", *SMALL, "out=run"]
+    put_new(once, tmp_path / "mlflow.db")
     database = f"sqlite:///{tmp_path / 'mlflow.db'}"
     both = [
         "tracker=both", f"tracker.mlflow.uri={database}", f"tracker.opik.url={server.url}", "tracker.opik.users=null",
