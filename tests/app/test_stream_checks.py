@@ -2,19 +2,22 @@
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import skg_bench
+from skg_bench.analysis.policy_value.estimates import PolicyEstimates
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
+from skg_bench.app.replay_tables import replay_parts
 from skg_bench.core.world import STORED, Draws, Event, Response, Served
 from skg_bench.runfolder.run import Run
-from tests.app.test_cli import call
 from tests.runs import logs_alone
 
+SIZE = ("profile=smoke", "users=12", "weeks=3", "simulator.volume_spread=0.2")  # nobody has many more turns than others
 LOGGER = "policy=interleave, policy.first.threshold=0.3, policy.second.threshold=0.7"
 
 
@@ -48,7 +51,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Run]:
     made = {}
     with logs_alone():
         for insist in (False, True):
-            words = ["profile=smoke", "users=12", "weeks=3", "simulator.rated_share=0.5", "workers=1", "reference=log_"]
+            words = [*SIZE, "simulator.rated_share=0.5", "workers=1", "reference=log_"]
             job = prepare(compose([*words, f"arms={{log_: [{LOGGER}]}}", f"out={folder / str(insist)}"]))
             if insist:
                 job = replace(job, plan=replace(job.plan, simulator=Insistent(job.plan.simulator)))
@@ -56,17 +59,24 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Run]:
     return made
 
 
-def test_a_check_is_printed_with_its_turns(runs: dict[bool, Run]) -> None:
-    words = ("--target", "same=[policy=interleave]", "--reward-model", "constant", "--reward", "answer_correct")
-    code, out, _ = call("estimate", str(runs[False].path), *words)
-    assert code == 0
-    assert re.search(r"checked: whether messages depend on answers, by \d+ turns at which chance decided", out)
+@pytest.fixture(scope="module")
+def estimates(runs: dict[bool, Run]) -> dict[bool, PolicyEstimates]:
+    """A target, valued on both logs."""
+    targets = {"strict": ["policy=threshold", "policy.threshold=0.7"]}
+    return {insist: skg_bench.estimate(run, targets=targets, reward_model="constant") for insist, run in runs.items()}
+
+
+def test_a_check_is_printed_with_its_turns(estimates: dict[bool, PolicyEstimates]) -> None:
+    lines = [part for part in replay_parts(Path("run"), estimates[False]) if isinstance(part, str)]
+    wanted = r"checked: whether messages depend on answers, by \d+ turns at which chance decided"
+    assert [line for line in lines if re.match(wanted, line)]
 
 
 @pytest.mark.parametrize("insist", [False, True])
-def test_users_who_react_while_their_world_says_that_they_do_not_are_found(insist: bool, runs: dict[bool, Run]) -> None:
-    targets = {"strict": ["policy=threshold", "policy.threshold=0.7"]}
-    made = skg_bench.estimate(runs[insist], targets=targets, reward_model="constant")
+def test_users_who_react_while_their_world_says_that_they_do_not_are_found(
+    insist: bool, estimates: dict[bool, PolicyEstimates]
+) -> None:
+    made = estimates[insist]
     assert made.stream is not None
     assert made.stream.decisions > 50
     assert made.stream.reactive == insist
