@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("bare")
 ARMS = (
     "arms={skg: [], knn: [router=knn, policy=softmax], all: [curator=everything, reranker=mlp], never: [policy=never]}"
 )
-SMALL = ("users=5", "weeks=2", "embedder=hashing", "embedder.dimensions=64", ARMS)
+SMALL = ("users=5", "weeks=1", "simulator.volume_spread=0.2", "embedder=hashing", "embedder.dimensions=64", ARMS)
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def test_a_small_run_embeds_what_its_users_say_and_no_bit_is_otherwise(
     [
         "+arms.pooled=[scope=pool,pool=2]",
         "+arms.donor=[fork=skg@20,book=donor,curator=none]",
-        "users=200",
+        "users=600",
     ],
 )
 def test_all_messages_are_embedded_where_others_than_the_users_may_say_them(override: str) -> None:
