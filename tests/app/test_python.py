@@ -119,12 +119,12 @@ def test_the_first_line_of_a_script_comes_before_anything_heavy_is_imported(tmp_
 
 @pytest.mark.parametrize(
     ("how", "tracker"),
-    [(["script.py"], "none"), (["-"], "opik"), (["-m", "script"], "opik")],
+    [(["script.py"], "opik"), (["-"], "none"), (["-m", "script"], "none")],
 )
 def test_a_script_without_a_main_guard_uses_workers_and_trackers(how: list[str], tracker: str, tmp_path: Path) -> None:
     script = WITHOUT_A_GUARD.replace("TRACKER", tracker)
     (tmp_path / "script.py").write_text(script, "utf-8")
-    for _ in range(2 if how == ["-"] else 1):  # the second time the run is finished, and delivered
+    for _ in range(2 if tracker == "opik" else 1):  # the second time the run is finished, and delivered
         done = subprocess.run(
             [sys.executable, *how],
             cwd=tmp_path, input=script, env=ENVIRONMENT, text=True, check=True, capture_output=True, timeout=120,
