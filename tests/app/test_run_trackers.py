@@ -69,6 +69,13 @@ def test_each_place_has_a_process_of_its_own_and_is_waited_for_until_it_ends(
     assert not multiprocessing.active_children()
 
 
+@pytest.fixture
+def quick(forked_trackers: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of trackers import nothing anew."""
+    forked_trackers(monkeypatch)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_place_that_hangs_costs_a_run_less_than_five_seconds(run: Run) -> None:
     reports, seconds = lines([Mood("hangs"), Mood("hangs early")], run)
     for line in reports:
@@ -78,6 +85,7 @@ def test_a_place_that_hangs_costs_a_run_less_than_five_seconds(run: Run) -> None
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_place_of_this_machine_is_not_ended_while_it_opens(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 2.0)
     reports, _ = lines([Mood("opens slowly", reads=("page",), place="here"), Mood("hangs early")], run)
@@ -87,6 +95,7 @@ def test_a_place_of_this_machine_is_not_ended_while_it_opens(run: Run, monkeypat
     assert "did not wait" in reports[2]
 
 
+@pytest.mark.usefixtures("quick")
 def test_what_reads_turns_does_not_wait_for_the_page(run: Run) -> None:
     (run.path / "report.html").unlink()
     with beside([Mood("well", reads=("turns",))], run.path) as deliveries:
@@ -107,6 +116,7 @@ def test_a_run_that_is_interrupted_leaves_no_process_and_delivers_nothing(
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_tracker_changes_neither_a_run_nor_its_identity(
     tiny_run: Run, tiny: tuple[str, ...], elsewhere: Path, caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -228,6 +238,7 @@ def test_an_export_connects_to_no_address_of_a_manifest_and_says_how_to(
     assert code == (1 if name == "opik" else 0)  # Opik has no address then, MLflow its database beside the run
 
 
+@pytest.mark.usefixtures("quick")
 def test_an_export_to_a_server_that_never_answers_ends_at_its_deadline(
     run: Run, silent: tuple[str, socket.socket]
 ) -> None:
