@@ -42,7 +42,7 @@ ARMS = {
 def run(once: Callable[..., Path]) -> Run:
     """Twelve users for two weeks, under loggers and the targets that are asked about."""
     arms = ", ".join(f"{name}: [{','.join(texts)}]" for name, texts in ARMS.items())
-    size = ("profile=smoke", "users=12", "weeks=2", "simulator.corpus=builtin_120")
+    size = ("profile=smoke", "users=12", "weeks=2", "simulator.corpus=builtin_120", "simulator.volume_spread=0.2")
     words = [*size, "reference=rule", f"arms={{{arms}}}"]
     with logs_alone():
         return Run(once("replayed", lambda out: skg_bench.run([*words, f"out={out}"])))
