@@ -3,18 +3,20 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import skg_bench
 from tests.app.test_cli import ROOT
+from tests.tracker.databases import put_new
 
 SHADOWS = (
     "multiprocessing", "json", "numpy", "random", "logging", "typing", "pickle", "queue", "mlflow", "httpx", "yaml",
     "hydra",
 )  # fmt: skip
-SMALL = "users=2 weeks=1 profile=smoke"
+SMALL = "users=2 weeks=1 profile=smoke arms={skg:[],never:[policy=never]} simulator.messages_per_day=3"
 # each command once, of which those that start processes do so
 COMMANDS = (
     f"run {SMALL} workers=2 tracker=opik out=two",
@@ -84,9 +86,10 @@ def python(folder: Path, *words: str, given: str = "") -> str:
     return done.stdout + done.stderr
 
 
-def test_no_command_runs_a_module_of_the_current_folder(shadowed: Path) -> None:
+def test_no_command_runs_a_module_of_the_current_folder(shadowed: Path, once: Callable[..., Path]) -> None:
     hit, script = shadowed.parent / "hit", shadowed.parent / "bin" / "skg-bench"
     script.parent.mkdir()
+    put_new(once, shadowed / "mlflow.db")
     script.write_text(SCRIPT)  # as a console script, whose folder is another one
     python(shadowed, "-c", "import queue")
     assert hit.read_text() == "queue "  # so this would be seen

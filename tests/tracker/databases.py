@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
 
 
 def put_new(once: Callable[..., Path], file: Path) -> None:
@@ -12,6 +13,8 @@ def put_new(once: Callable[..., Path], file: Path) -> None:
         from skg_bench.tracker.database import prepare_database
 
         folder.mkdir()
-        prepare_database(f"sqlite:///{folder / 'mlflow.db'}")
+        with catch_warnings():
+            simplefilter("ignore")  # MLflow's own
+            prepare_database(f"sqlite:///{folder / 'mlflow.db'}")
 
     shutil.copy(once("mlflow", make) / "mlflow.db", file)
