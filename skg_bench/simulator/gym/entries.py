@@ -58,13 +58,13 @@ def gym_entries(names: tuple[str, ...]) -> Sequence[GymEntry]:
         if name in names[:place]:
             raise UsageError(f"simulator.families: {name} stands there twice; leave one out")
         entries = _made(name)
-        if [(each.question, each.answer) for each in _made(name)] != [(each.question, each.answer) for each in entries]:
-            raise UsageError(f"simulator.families: {name} makes other tasks each time; take another family")
         if not entries:
             raise UsageError(
                 f"simulator.families: {name} has no task whose check tells a right answer from others; take another "
                 "family"
             )
+        if [(each.question, each.answer) for each in _made(name)] != [(each.question, each.answer) for each in entries]:
+            raise UsageError(f"simulator.families: {name} makes other tasks each time; take another family")
         made += entries
     return tuple(made)
 
