@@ -15,8 +15,8 @@ from pathlib import Path
 
 LIBRARIES = (
     "cloudpickle", "hydra.compose", "numpy", "omegaconf", "pandas", "pyarrow.compute", "pyarrow.parquet",
-    "pydantic.fields", "pydantic.types", "rich.live", "rich.progress", "rich.table", "typer.core",
-    "unittest.mock", "yaml",
+    "pydantic.fields", "pydantic.types", "rich.live", "rich.progress", "rich.table", "scipy.special",
+    "typer.core", "unittest.mock", "yaml",
 )  # fmt: skip
 CLIENT = """import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as server:
@@ -25,6 +25,15 @@ with socket.socket(socket.AF_UNIX) as server:
     server.sendall(json.dumps([os.getcwd(), dict(os.environ), sys.argv[2:]]).encode() + b"\\n")
     sys.exit(server.recv(1)[0])
 """
+PROGRAM = """import sys
+import skg_bench
+from skg_bench.app.cli import main
+from tests.runs import logs_alone
+if sys.argv[1] != "run":
+    main()
+with logs_alone():
+    skg_bench.run(sys.argv[2:], progress=False)
+"""  # the command line; its runs end without tables and page
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.app.forks import forks
+from tests.app.forks import PROGRAM, forks
+from tests.app.gate_runs import EVEN
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS: dict[str, dict[Any, Any]] = {
@@ -25,17 +26,8 @@ STEPS: list[dict[str, Any]] = [
 SCRIPTS = {step["name"]: step["run"] for step in STEPS if "run" in step}
 COMMIT, NUMBER = "0fedcba9" * 5, "7"
 SEED = int(hashlib.sha256(f"{COMMIT} {NUMBER}".encode()).hexdigest()[:7], 16)
-COMMAND = """import sys
-import skg_bench
-from skg_bench.app.cli import main
-from tests.runs import logs_alone
-if sys.argv[1] != "run":
-    main()
-with logs_alone():
-    skg_bench.run(sys.argv[2:], progress=False)
-"""
 LOOP = "simulator.corpus=builtin_120 serving=stored router=maxsim curator=skg"
-PANEL, BASELINE = f"experiment=gate users=30 weeks=1 workers=1 {LOOP}", "data/gate/small.json"
+PANEL, BASELINE = f"experiment=gate users=30 weeks=1 workers=1 {' '.join(EVEN)} {LOOP}", "data/gate/small.json"
 
 
 def git(folder: Path, *words: str) -> None:
@@ -55,7 +47,7 @@ def checkout(source: Path, folder: Path, python: str) -> Path:
     command.parent.mkdir(parents=True)
     small = '[ "$1" != gate ] || set -- "$@" --unproven'  # so few users show no lead
     program = command.with_name("program.py")
-    program.write_text(COMMAND)
+    program.write_text(PROGRAM)
     command.write_text(f'#!/bin/sh\n{small}\nexec {python} {folder} {program} "$@"\n')
     command.chmod(0o755)
     return folder
