@@ -4,13 +4,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from skg_bench.app.templates import STARTERS, template_names
+from tests.app.forks import PROGRAM, forks
 from tests.app.test_cli import ROOT, call
+
+SMALL = ("users=40", "weeks=2", "workers=1", "simulator.volume_spread=0.2", "seed=1")  # the assistant is ahead
 
 
 def test_templates_are_named_in_the_help() -> None:
@@ -19,13 +22,22 @@ def test_templates_are_named_in_the_help() -> None:
     assert all(name in out for name in template_names())
 
 
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """What plays the commands of all folders."""
+    with forks(tmp_path_factory.mktemp("forks")) as words:
+        yield words
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> dict[str, str]:
-    """An environment whose `skg-bench` and `python` are those of the test, and whose git knows a person."""
+def shell(tmp_path: Path, python: str) -> dict[str, str]:
+    """An environment whose `skg-bench` and `python` have what is installed in PYTHONPATH, and whose git knows a
+    person.
+    """
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name, words in (("skg-bench", f"{sys.executable} -m skg_bench"), ("python", sys.executable)):
-        (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', "utf-8")
+    for name, words in (("skg-bench", '"${PROGRAM:-$PYTHONPATH/skg_bench/__main__.py}"'), ("python", "")):
+        (folder / name).write_text(f'#!/bin/sh\nexec {python} "$PYTHONPATH" {words} "$@"\n', "utf-8")
         (folder / name).chmod(0o755)
     names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
     person = {f"GIT_{name}": "me@example.org" for name in names}
@@ -89,17 +101,22 @@ def test_a_log_is_checked_and_replayed(tmp_path: Path, shell: dict[str, str]) ->
 def test_the_gate_lets_the_same_pass_and_a_worse_one_fail(
     tmp_path: Path, shell: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the harness itself no commit is asked for: it is no repository where it is installed."""
+    """Of the harness itself no commit is asked for: it is no repository where it is installed. Only the first run ends
+    with tables and page.
+    """
     installed = tmp_path / "site"
     for name in ("skg_bench", "conf", "data", "experiments"):
         shutil.copytree(ROOT / name, installed / name)
     shell["PYTHONPATH"] = str(installed)
     folder = tmp_path / "mine"
     commands = made("gate", folder)
-    smaller(folder / "gate.sh", "weeks=8", "weeks=2 workers=1")
+    smaller(folder / "gate.sh", "users=40 weeks=8", " ".join(SMALL))
     smaller(folder / "gate.sh", ":Assistant]", ":Assistant,assistant.controls=false]")
     for command in commands:
         said(command, folder, shell)
+    shell["PROGRAM"] = str(tmp_path / "program.py")
+    Path(shell["PROGRAM"]).write_text(PROGRAM, "utf-8")
+    (installed / "tests").symlink_to(ROOT / "tests")
     smaller(folder / "assistant.py", "{earlier}\\n\\n{message}", "{earlier} {message}")
     said("sh gate.sh", folder, shell)
     smaller(folder / "assistant.py", "        words = model(", "        words = earlier or model(")
