@@ -29,7 +29,7 @@ def cache(repository: Path, threshold: float) -> str:
     """The arms of the panel, with GPTCache's rule at a threshold of its own scale."""
     file = f"assistant.file={repository / 'cache.py'}:SemanticCache"
     parameters = f'"assistant.parameters={{threshold: {threshold}, scale: half}}"'
-    return f'arms={{mine: [assistant=python, "{file}", {parameters}], {ANCHORS}}}'
+    return f'arms={{mine: [assistant=python, assistant.controls=false, "{file}", {parameters}], {ANCHORS}}}'
 
 
 def test_a_cache_passes_beside_itself_and_fails_with_a_lower_threshold(

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import skg_bench
 from skg_bench.app.compose import compose
 from tests.app.gate_runs import PANEL, changed
 from tests.app.test_cli import call, refused
+from tests.runs import logs_alone
 
 pytestmark = pytest.mark.usefixtures("unproven")
 
@@ -44,6 +46,15 @@ def test_reactions_the_simulated_model_and_prices_belong_to_the_world(
     assert f"\n  {key}\n" in refused("gate", "--baseline", str(baseline), str(other))
 
 
+def carried_out(words: list[str]) -> int:
+    """Exit code of a command; a run ends without tables and page, which no gate reads."""
+    if words[0] != "run":
+        return call(*words)[0]
+    with logs_alone():
+        skg_bench.run(words[1:], progress=False)
+    return 0
+
+
 def test_the_two_runs_that_it_names_answer(
     baseline: Path, play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,7 +71,7 @@ def test_the_two_runs_that_it_names_answer(
         assert words[:3] == ["python", "-m", "skg_bench"]
         for run in Path("runs").glob("*"):
             changed(run, dirty=None)
-        codes.append(call(*words[3:])[0])
+        codes.append(carried_out(words[3:]))
     assert codes == [0, 0, 0, 1]
     old = json.loads(Path("runs/old_system/manifest.json").read_text("utf-8"))
     assert (old["config"]["simulator"]["rated_share"], old["config"]["policy"]["threshold"]) == (0.5, 0.5)
