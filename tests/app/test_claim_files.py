@@ -278,7 +278,7 @@ def test_an_analysis_that_was_only_rewritten_is_known_by_what_it_finds_in_a_redu
 ) -> None:
     little = "experiment generic --draws 1 --out {runs}/little users=2 workers=1"
     recipe_of("generic", runs=[], small=little, analyse=f"{little} --write reports",
-              reduced=["experiment generic --draws 2 --out {runs}/two users=2 workers=1 --write {runs}/found"],
+              reduced=["experiment generic --draws 1 --out {runs}/one users=2 workers=1 --write {runs}/found"],
     )  # fmt: skip
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     told("--make", "--runs", str(tmp_path / "kept"))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from skg_bench.analysis.report.waterfall import LOSS_WORDS
 from skg_bench.app.cli import app
 from skg_bench.app.packages import groups
 from skg_bench.core.errors import UsageError
+from tests.runs import tables_alone
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "skg_bench"]
@@ -55,6 +57,13 @@ def process(words: list[str], folder: Path) -> "subprocess.Popen[str]":
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+
+
+@pytest.fixture
+def pageless() -> Iterator[None]:
+    """Runs of this process end without the page, which the test does not look at."""
+    with tables_alone():
+        yield
 
 
 HEAVY = {"hydra", "jinja2", "numpy", "omegaconf", "pandas", "pyarrow", "rich", "scipy", "sklearn", "torch", "yaml"}
@@ -223,7 +232,7 @@ def test_a_sweep_runs_each_cell_once_in_a_directory_of_its_own(elsewhere: Path, 
     assert "3 users, seeds 1, 2, 3, " in out
 
 
-def test_a_sweep_ends_in_one_table_and_one_figure(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+def test_a_sweep_ends_in_one_table_and_one_figure(elsewhere: Path, tiny: tuple[str, ...], pageless: None) -> None:
     _, out, _ = call("run", "-m", *tiny, "users=2", "weeks=1", "seed=1,2", "refit_every=20,50")
     cost, rest = out.split("4 runs, about ")
     assert "is finished" not in cost  # it is said before anything starts
@@ -245,8 +254,10 @@ def test_an_arm_that_asks_for_skills_and_uses_none_is_named_before_it_runs(elsew
     assert "uses no skill" not in call("run", "+arms.quiet=[policy=never,curator=none]", "--dry-run")[1]
 
 
-def test_cells_that_meet_other_events_end_without_a_table(elsewhere: Path, tiny: tuple[str, ...]) -> None:
-    code, out, _ = call("run", "-m", *tiny, "users=1", "simulator.one_off_share=0.1,0.9")
+def test_cells_that_meet_other_events_end_without_a_table(
+    elsewhere: Path, tiny: tuple[str, ...], pageless: None
+) -> None:
+    code, out, _ = call("run", "-m", *tiny, "users=1", "weeks=1", "simulator.one_off_share=0.1,0.9")
     assert code == 0
     assert "no table of all runs: " in out
     assert "cannot be paired" in out

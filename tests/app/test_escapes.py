@@ -17,6 +17,7 @@ from skg_bench.app.plain_errors import plain_errors
 from skg_bench.core.errors import UsageError
 from skg_bench.core.package import DATA
 from tests.app.test_cli import call
+from tests.runs import tables_alone
 
 TITLE, CLEAR, C1 = "\x1b]0;owned\x07", "\x1b[2J", "\x9b2J\x85"
 EVIL = f"{TITLE}{CLEAR}{C1}\x08\x7f"
@@ -41,8 +42,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> skg_bench.Run:
     one_offs = (DATA / "corpus" / "one_offs.txt").read_text("utf-8")
     (folder / "corpus" / "one_offs.txt").write_text(one_offs, "utf-8")
     arms = "arms={skg: [], low: [policy.threshold=0.05], never: [policy=never]}"
-    words = ["users=4", "weeks=2", f"simulator.corpus={folder / 'corpus'}", "embedder=hashing", arms]
-    return skg_bench.run([*words, f"out={folder / 'run'}"])
+    words = ["users=4", "weeks=1", f"simulator.corpus={folder / 'corpus'}", "embedder=hashing", arms]
+    with tables_alone():
+        return skg_bench.run([*words, f"out={folder / 'run'}"])
 
 
 def commands(run: skg_bench.Run, case: Path) -> Sequence[Sequence[str]]:

@@ -23,6 +23,14 @@ from tests.app.test_cli import ENVIRONMENT, call
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugins.md"
 
 
+ONE_AFTER_ANOTHER = """import json, sys
+from skg_bench.app.cli import app
+for words in json.loads(sys.argv[1]):
+    app(words, standalone_mode=False)
+    print("ended", flush=True)
+"""
+
+
 def example() -> dict[str, str]:
     """Code blocks of the page that name their file in the first line."""
     blocks = re.findall(r"```(?:python|yaml|toml)\n# (\S+)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
@@ -72,7 +80,8 @@ def test_the_pages_proposer_is_short_public_and_learns(mine: Path, bare: None) -
 
 def test_the_pages_assistant_answers_beside_the_others(mine: Path, bare: None) -> None:
     arms = "arms={skg: [], echo: [assistant=echo], never: [policy=never]}"
-    run = skg_bench.run(["users=6", "weeks=4", "policy.threshold=0.4", arms])
+    few = ("users=6", "weeks=1", "simulator.corpus=builtin_120", "simulator.volume_spread=0.2")
+    run = skg_bench.run([*few, "policy.threshold=0.4", arms])
     turns = run.turns("echo", ["message", "user", "serving", "matched_skill"]).to_pandas()
     stored = turns["serving"] == "stored"
     assert stored.any()
@@ -157,16 +166,20 @@ def test_the_pages_reranker_installs_as_it_is_printed(tmp_path: Path) -> None:
     subprocess.run([sys.executable, *install, str(site), "."], cwd=tmp_path / "source", check=True, timeout=300)
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{site}:{ENVIRONMENT['PYTHONPATH']}"}
 
-    def output(*words: str) -> str:
-        command = [sys.executable, "-m", "skg_bench", *words]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True, timeout=120
-        ).stdout
-
-    assert re.search(r"freshness +Prefers what was used lately", output("list", "reranker"))
-    assert "weight" in output("list", "reranker.freshness")
     arms = "arms={fresh: [reranker=freshness], never: [policy=never]}"
-    assert "fresh" in output("run", "reranker=freshness", "users=1", "weeks=1", "workers=1", arms, "out=here")
+    commands = [
+        ["list", "reranker"],
+        ["list", "reranker.freshness"],
+        ["run", "reranker=freshness", "users=1", "weeks=1", "workers=1", arms, "out=here"],
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER, json.dumps(commands)],
+        cwd=tmp_path, env=environment, check=True, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    listed, described, played = done.stdout.split("ended\n")[:3]
+    assert re.search(r"freshness +Prefers what was used lately", listed)
+    assert "weight" in described
+    assert "fresh" in played
     manifest = json.loads((tmp_path / "here" / "manifest.json").read_text("utf-8"))
     assert manifest["packages"] == {"mine": {"version": "0.1.0", "commit": None, "dirty": None}}
 
