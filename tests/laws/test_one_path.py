@@ -1,6 +1,6 @@
 """Law 4: answering one message online is the call that a simulation makes for a thousand; law 7: values are frozen."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.grid import I16, I32, U64
 from skg_bench.core.types import Query, Skillbooks, WrittenTexts
 from skg_bench.core.world import World
+from skg_bench.engine.plan import Plan
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
 from skg_bench.runfolder.run import Run
@@ -23,7 +24,7 @@ from tests.arms import changed
 from tests.core import samples
 from tests.laws import world
 
-USERS, SOME = 20, 10
+SOME, MORE = 10, 16  # users; the last of more learns the most before an arm freezes
 
 
 def alone(value: Any, row: int) -> Any:
@@ -46,13 +47,12 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-@pytest.mark.parametrize("arm", world.ALL)
-@pytest.mark.req("K20")
-def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: str) -> None:
-    """With a book of its own, in order of skills, and with all three ways to come by similarities."""
-    plan = world.plan(USERS, (arm,))
+def checking(plan: Plan, checked: list[int]) -> Callable[..., ServingChoice]:
+    """Choices of many, of which some are made again, one message at a time: with a book of its own, in order of skills,
+    and with all three ways to come by similarities. Sizes of those books are noted.
+    """
     vectors: I16 = plan.embedder.embed(Relabelled(plan.simulator, plan.seed).messages)  # by the text ids of the run
-    many, rng, checked = decision.choose_skills, np.random.default_rng(0), []
+    many, rng = decision.choose_skills, np.random.default_rng(0)
 
     def decide(
         stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None
@@ -85,10 +85,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
             checked.append(int(books.n_skills[row]))
         return choice
 
-    monkeypatch.setattr(ensemble, "choose_skills", decide)
-    world.carry_out(plan, tmp_path / "run", USERS, 256)
-    assert len(checked) > 20
-    assert max(checked) >= 5 or arm in ("deaf", "band", "always")
+    return decide
 
 
 @dataclass(frozen=True)
@@ -167,8 +164,13 @@ class Sealed:
 
 
 @pytest.mark.parametrize("arm", world.ALL)
-def test_no_component_changes_what_it_is_given(base: Run, tmp_path: Path, arm: str) -> None:
-    plan, calls = world.plan(SOME, (arm,)), dict[str, int]()
+@pytest.mark.req("K20")
+def test_one_message_is_decided_as_it_is_among_many_and_no_component_changes_what_it_is_given(
+    base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: str
+) -> None:
+    """One run holds both: its components are sealed, and some of its messages are decided once more by themselves."""
+    users = MORE if arm.startswith("frozen") else SOME
+    plan, calls, checked = world.plan(users, (arm,)), dict[str, int](), list[int]()
     (template,) = plan.arms
     seams = ("router", "reranker", "policy", "curator", "signals")
     careful: dict[str, Any] = {seam: Sealed(getattr(components(template), seam), calls) for seam in seams}
@@ -177,8 +179,11 @@ def test_no_component_changes_what_it_is_given(base: Run, tmp_path: Path, arm: s
         plan, simulator=cast(World[Any], Sealed(plan.simulator, calls)), arms=(changed(template, **careful),)
     )
     alone = arm in ("repeat_last", "oracle")  # their shortlists are as long as the longest of a run
-    first = world.carry_out(plan, tmp_path / "a", SOME, 256) if alone else base
-    assert world.differences(first, world.carry_out(guarded, tmp_path / "b", SOME, 256), range(SOME), [arm]) == []
+    first = world.carry_out(plan, tmp_path / "a", users, 256) if alone else base
+    monkeypatch.setattr(ensemble, "choose_skills", checking(plan, checked))
+    assert world.differences(first, world.carry_out(guarded, tmp_path / "b", users, 256), range(users), [arm]) == []
+    assert len(checked) > 20
+    assert max(checked) >= 5 or arm in ("deaf", "band", "always")
     kinds = {name.split(".")[1] for name in calls}
     assert {"route", "propensities", "complete", "respond", "curate", "prefer", "combine"} <= kinds
     assert ("fit" in kinds) == (arm not in ("identity", "deaf", "never", "band", "oracle")), calls
