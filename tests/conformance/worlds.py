@@ -20,7 +20,12 @@ USERS, TURNS = 5, 30
 MONDAY = datetime(2024, 3, 4, 9)
 COLUMNS = "simulator.columns={intent: intent, answer: answer, satisfaction: satisfaction}"
 Overrides = Sequence[str]
-SIMULATED = (f"users={USERS}", *world.DENSE)
+EVEN = (  # everybody asks about as often as the others: a run takes as many steps as its busiest user has turns
+    "simulator.messages_per_day=4", "simulator.volume_spread=0.05", "simulator.day_spread=0.05",
+    "simulator.active_low=1", "simulator.weekend_activity=1",
+)  # fmt: skip
+DENSE = (*world.DENSE, *EVEN)
+SIMULATED = (f"users={USERS}", *DENSE)
 OTHER_CORPUS = tuple(text for text in SIMULATED if not text.startswith("simulator.corpus="))
 LOGGED = (
     "embedder=corpus_minilm", "curator.offer_after=answer", "policy.threshold=0.4", "refit_every=5", "seed=7",
@@ -125,7 +130,7 @@ def shoppers(_folder: Path) -> Overrides:
 
 def fact_users(_folder: Path) -> Overrides:
     """Some who ask much, and tell much of what only they know."""
-    dense = tuple(text.replace("simulator.", "simulator.users.") for text in world.DENSE)
+    dense = tuple(text.replace("simulator.", "simulator.users.") for text in DENSE)
     return (f"users={USERS}", *dense, "simulator.asks_for_two=1", "simulator.facts_change=0.5", "embedder=hashing")
 
 
