@@ -33,9 +33,14 @@ ENDED = {"serving", "skill", "matched_skill", "fallback_to_llm", "skill_score", 
 Told = tuple[Run, Plan, Remembering]
 
 
+def planned(*arms: str) -> Plan:
+    """Some users of the dense world under these arms."""
+    return replace(world.plan(SOME, arms), seed=world.EVEN)
+
+
 def told_again(out: Path, *arms: str) -> Told:
     """A run of arms of one stack, its plan, and what was said in it."""
-    plan = world.plan(SOME, arms)
+    plan = planned(*arms)
     assert len(stacks(plan.arms)) == 1
     memory = Remembering(plan.simulator)
     simulator = cast("World[Any]", memory)
@@ -47,15 +52,21 @@ def again(plan: Plan, simulator: object, out: Path) -> Run:
     return world.carry_out(replace(plan, simulator=cast("World[Any]", simulator)), out, SOME, 1000)
 
 
-def test_the_truth_is_another_the_world_draws_anew_and_no_decision_changes(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
+    """A run of each stack of blind arms."""
+    folder = tmp_path_factory.mktemp("told")
+    names = [[world.BLIND[i] for i in stack] for stack in stacks(planned(*world.BLIND).arms)]
+    return [told_again(folder / some[0], *some) for some in names]
+
+
+def test_the_truth_is_another_the_world_draws_anew_and_no_decision_changes(tmp_path: Path, told: list[Told]) -> None:
     """Both at once, where users say what they said: a decision that depended on either would be another one."""
-    every = world.plan(SOME, world.BLIND)
-    for stack in stacks(every.arms):
-        first, plan, memory = told_again(tmp_path / f"first {stack[0]}", *(world.BLIND[i] for i in stack))
+    for first, plan, memory in told:
         lies = replace(plan, arms=tuple(replace(arm, llm=Contrary(arm.llm)) for arm in plan.arms))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(step, "draws_of", redrawn())
-            second = again(lies, Lying(plan.simulator, memory, 1), tmp_path / f"second {stack[0]}")
+            second = again(lies, Lying(plan.simulator, memory, 1), tmp_path / plan.arms[0].name)
         for arm in first.arms:
             check_blind(arm, first, second)
 
@@ -91,7 +102,7 @@ MIXED = ("skg", "prompted", "procedure", "exact", "everything", "oracle")
 
 def beside_an_oracle(out: Path) -> set[str]:
     """Columns of blind arms in one stack with an oracle that differ where the truth is another."""
-    plan = world.plan(SOME, MIXED)
+    plan = planned(*MIXED)
     arms = [arm if arm.name == "oracle" else changed(arm, router=Peeking(components(arm).router)) for arm in plan.arms]
     plan = replace(plan, arms=tuple(arms))
     assert len(stacks(plan.arms)) == 1
@@ -124,17 +135,18 @@ def test_truth_that_is_left_in_the_query_of_a_blind_arm_is_seen(
 
 
 def test_the_world_draws_anew_from_an_event_on_and_nothing_changes_before(
-    base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    told: list[Told], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arms = tuple(arm for arm in world.BLIND if arm != "mlp_pool")  # a pool is others' past
-    plan, since = world.plan(SOME, arms), 20
+    before = {arm: first for first, _, _ in told for arm in first.arms}
+    plan, since = planned(*arms), 20
     monkeypatch.setattr(step, "draws_of", redrawn(since))
     second = world.carry_out(plan, tmp_path / "second", SOME, 256)
     learning = {"learning_tokens_in", "learning_tokens_out", "learning_cost_usd"}  # of what was said of the turn
     drawn = {"tokens_out", "cost_usd", "latency_ms", "user_satisfaction", "offer", *learning, *TRUTH}
     after = {"skill_learned", "book_size", "book_version", "book_hash"}  # as they are after the turn
     for arm in arms:
-        turns = [world.rows(run, "turns", arm, range(SOME)) for run in (base, second)]
+        turns = [world.rows(run, "turns", arm, range(SOME)) for run in (before[arm], second)]
         for column in turns[0].column_names:
             ended = ENDED if arm in RUN else set()
             last = since - (
@@ -143,7 +155,7 @@ def test_the_world_draws_anew_from_an_event_on_and_nothing_changes_before(
             a, b = (table.filter(pc.less_equal(table["turn"], last))[column] for table in turns)
             assert world.bits(a) == world.bits(b), (arm, column)
         assert not turns[0].equals(turns[1])
-        updates = [world.rows(run, "updates", arm, range(SOME)) for run in (base, second)]
+        updates = [world.rows(run, "updates", arm, range(SOME)) for run in (before[arm], second)]
         a, b = (table.filter(pc.less(table["turn"], since)) for table in updates)
         assert a.equals(b), arm
 

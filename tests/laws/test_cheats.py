@@ -262,8 +262,9 @@ def test_the_cheat_is_told_from_honest_routers_where_ids_are_those_of_the_corpus
     "arms", [("skg", "bm25", "probe", "recipe", "without", "oracle", "exact", "everything", "vcache")]
 )
 def test_ids_may_be_permuted_in_another_way_and_no_decision_changes(tmp_path: Path, arms: tuple[str, ...]) -> None:
-    first = world.run(tmp_path / "first", 24, 1000, arms=arms)
+    plan = replace(world.plan(24, arms), seed=world.EVEN)
+    first = world.carry_out(plan, tmp_path / "first", 24, 1000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execute, "Relabelled", lambda simulator, seed: Relabelled(simulator, seed + 1))
-        second = world.run(tmp_path / "second", 24, 1000, arms=arms)
+        second = world.carry_out(plan, tmp_path / "second", 24, 1000)
     assert world.differences(first, second, range(24), arms) == []

@@ -16,16 +16,17 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool, cosine
 from skg_bench.core.types import Observation, Query, Router, Shortlist, Skillbooks
-from skg_bench.core.world import Reaction
+from skg_bench.core.world import Reaction, World
 from skg_bench.curator.everything import Everything
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.engine.plan import Plan
 from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers.world import AssistantUsers
 from skg_bench.skillbook.skillbook import rebuild
 from tests.arms import changed
 from tests.laws import world
 from tests.laws.test_replay import logged
-from tests.laws.writing import check_cohorts, shards
+from tests.laws.writing import FewWords, check_cohorts, shards
 from tests.simulator.logs.logs import recorded, turn, write_csv
 
 USERS, FEW, HASHING = 24, 4, Hashing(384, 0)
@@ -61,9 +62,11 @@ def noting(arm: Arm) -> Arm:
 
 
 def plan(*arms: str, users: int = USERS) -> Plan:
-    """The dense world with hashed vectors and arms that write notes."""
+    """The dense world, in few words, with hashed vectors and arms that write notes."""
     made = world.plan(users, arms)
-    return replace(made, embedder=HASHING, arms=tuple(map(noting, made.arms)))
+    simulator = cast("World[Any]", replace(cast(AssistantUsers, made.simulator), corpus=FewWords()))
+    arms_of_notes = tuple(map(noting, made.arms))
+    return replace(made, seed=world.EVEN, simulator=simulator, embedder=HASHING, arms=arms_of_notes)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +141,7 @@ def test_a_note_on_a_redacted_log_is_redacted_and_its_book_is_rebuilt_all_the_sa
 def test_an_embedder_without_vectors_for_notes_is_refused(tmp_path: Path) -> None:
     made = plan("skg")
     precomputed = replace(made, embedder=world.plan(USERS, ("skg",)).embedder)
-    with pytest.raises(UsageError, match=r"no vectors for texts that this run writes.*'note: .*another embedder"):
+    with pytest.raises(UsageError, match=r"no vectors for texts that this run writes.*['\"]note: .*another embedder"):
         world.carry_out(precomputed, tmp_path / "run", USERS, 1000)
 
 

@@ -33,6 +33,7 @@ from tests.runs import save
 
 LOCAL = Local()
 LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")
+EVEN = 64  # a seed whose first users ask about equally often: a run takes as many steps as its busiest user has turns
 FREEZE = 15  # the turn at which frozen arms stop to learn
 DENSE = (
     "simulator.corpus=builtin_120", "simulator.messages_per_day=7", "simulator.volume_spread=0.3",

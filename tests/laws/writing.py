@@ -2,15 +2,21 @@
 
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from unittest.mock import patch
+
+import numpy as np
 
 from skg_bench.core.launching import Result, Task, WorkerJob
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
 from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers.corpora_by_name import corpus_of
+from skg_bench.simulator.answers.corpus import Corpus
 from tests.laws import world
 
 
@@ -30,6 +36,31 @@ def check_cohorts(
     for log in world.LOGS:
         live, fork = (world.rows(small, log, arm, range(users)).drop_columns(["arm"]) for arm in ("skg", "as_before"))
         assert live.equals(fork), log
+
+
+@dataclass(frozen=True)
+class FewWords:
+    """A corpus with four wordings of each request: the table of all pairs of the whole one has 240 million places."""
+
+    def load(self) -> Corpus:
+        """Made of the built-in one."""
+        return _few_words()
+
+
+@cache
+def _few_words() -> Corpus:
+    whole = corpus_of("builtin_120")
+    said, one_offs = whole.wordings[:, :4], whole.one_offs
+    kept = np.union1d(said[said >= 0], one_offs)
+    places = np.where(said < 0, -1, np.searchsorted(kept, said)).astype(np.int32)
+    return replace(
+        whole,
+        messages=tuple(whole.messages[text] for text in kept.tolist()),
+        wordings=places,
+        n_wordings=np.minimum(whole.n_wordings, places.shape[1]),
+        one_offs=np.searchsorted(kept, one_offs).astype(np.int32),
+        digest="four wordings",
+    )
 
 
 class Dealt:
