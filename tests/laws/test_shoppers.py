@@ -28,6 +28,7 @@ from tests.processes import await_end, needs_proc
 from tests.processes import workers as workers_of
 
 USERS, SOME, FEW = 30, 4, 2  # of the run that others are held against, and of those
+EVEN = 9  # a seed whose first users ask equally often: a run takes as many steps as its busiest user has turns
 LASTING = (  # arms that have something to go on from
     "live", "thompson", "asked", "population", "model", "slow", "serial", "as_before", "slow_on",
 )  # fmt: skip
@@ -205,7 +206,7 @@ class LyingOfAdvice(Shown):
 
 
 def test_what_is_wanted_liked_and_felt_can_be_others_and_no_decision_changes(tmp_path: Path) -> None:
-    every = replace(shoppers.plan(SOME, shoppers.BLIND), weeks=3)
+    every = replace(shoppers.plan(SOME, shoppers.BLIND), seed=EVEN, weeks=3)
     for stack in stacks(every.arms):
         plan = replace(every, arms=tuple(every.arms[i] for i in stack))
         told = Shown(plan.simulator)
