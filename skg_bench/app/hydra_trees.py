@@ -21,7 +21,7 @@ from skg_bench.app.packages import groups, packages
 from skg_bench.core.errors import UsageError, nearest
 
 Config = dict[str, Any]
-Tree = TypeVar("Tree")
+T = TypeVar("T")
 _TREES = 64  # that are kept, of about a megabyte each
 _OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
 
@@ -93,7 +93,7 @@ def _composed(root: str | None, overrides: Sequence[str]) -> Config:
     return raw
 
 
-def copied(tree: Tree) -> Tree:
+def copied(tree: T) -> T:
     """A copy of plain data: mappings, lists, and values that cannot change."""
     copy: Any = tree
     if isinstance(tree, dict):
