@@ -144,7 +144,7 @@ def has(tree: Tree, path: str) -> bool:
 
 
 def node_at(tree: Tree, parts: Sequence[str]) -> Any:
-    """What lies at a path that `has` found there."""
+    """Part of a tree at a path, which it has."""
     node: Any = tree
     for part in parts:
         node = node[int(part)] if isinstance(node, Sequence) else node[part]
