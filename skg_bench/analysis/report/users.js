@@ -338,7 +338,9 @@
     follow();
   }
   document.querySelector("#users tbody").addEventListener("click", (event) => {
-    const weeks = event.target.closest(".sparks"), { user } = event.target.closest("tr").dataset;
+    const weeks = event.target.closest(".sparks"), row = event.target.closest("tr");
+    if (!row) return; // pressed on one row and released on another
+    const { user } = row.dataset;
     if (!weeks) { go({ user }); return; }
     const { left, width } = weeks.getBoundingClientRect(), n = Number(weeks.dataset.weeks);
     go({ user, week: 1 + Math.min(n - 1, Math.floor(((event.clientX - left) / width) * n)) });

@@ -87,6 +87,17 @@ def test_every_user_and_turn_has_an_address(visit: Visit, page_path: Path) -> No
     expect(page.locator("#person h3").first).to_have_text("User 3")
 
 
+def test_a_press_on_one_row_that_ends_on_another_opens_nobody_and_breaks_nothing(visit: Visit, page_path: Path) -> None:
+    page = visit(page_path, "#user=3")
+    first, second = (page.locator("#users tbody tr:not(.open)").nth(place).locator("td").nth(2) for place in (0, 1))
+    first.hover()
+    page.mouse.down()
+    second.hover()
+    page.mouse.up()
+    assert page.locator("#person h3").inner_text() == "User 3"
+    assert page.url.endswith("#user=3")
+
+
 @pytest.mark.parametrize("fragment", ["#user=999", "#user=3&turn=99999"])
 def test_an_address_that_the_page_does_not_hold_says_which_command_makes_it(
     visit: Visit, page_path: Path, fragment: str
