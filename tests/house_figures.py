@@ -8,11 +8,12 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 from skg_bench.core.package import VERSION
-from tests.imports import ROOT, imports, trees
+from tests.imports import ROOT, imports, syntax_nodes, trees
 
 PAGE = Path("docs") / "architecture.md"
 CHANGELOG = Path("CHANGELOG.md")
@@ -30,10 +31,11 @@ TURN = ("Assistant", "BookEnsemble", "Router", "Reranker", "Policy", "Curator", 
 _ROW = re.compile(r"^\| (?P<name>[^|]+?) +\| +(?P<value>\d+) \|$", re.MULTILINE)
 
 
-def classes(root: Path = ROOT) -> dict[str, ast.ClassDef]:
+@cache
+def classes(root: Path = ROOT) -> Mapping[str, ast.ClassDef]:
     """Public classes of the package; tests/test_words.py holds that no two share a name."""
-    nodes = (node for tree in trees(root).values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    return {node.name: node for node in nodes if not node.name.startswith("_")}
+    found = (node for tree in trees(root).values() for node in syntax_nodes(tree) if isinstance(node, ast.ClassDef))
+    return {node.name: node for node in found if not node.name.startswith("_")}
 
 
 def names(annotation: ast.AST | None) -> Iterator[str]:
@@ -103,9 +105,10 @@ def floors(room: str, root: Path = ROOT) -> int:
     return max(height.values(), default=1)
 
 
-def figures(root: Path = ROOT) -> dict[str, int]:
+@cache
+def figures(root: Path = ROOT) -> Mapping[str, int]:
     """All figures by name."""
-    known, table = classes(root), {}
+    known, table = classes(root), dict[str, int]()
     texts = {path: path.read_text("utf-8") for path in sorted((root / "skg_bench").rglob("*"))
              if path.suffix in (".py", ".js", ".j2", ".css")}  # fmt: skip
     for domain, words in DOMAINS.items():
@@ -125,7 +128,7 @@ def figures(root: Path = ROOT) -> dict[str, int]:
     table["types to follow a turn"] = len(turn)
     table["fields of these types"] = len(values)
     table["optional fields of these types"] = sum(1 for field in values if optional(field.annotation))
-    every = [node for tree in trees(root).values() for node in ast.walk(tree)]
+    every = [node for tree in trees(root).values() for node in syntax_nodes(tree)]
     table["uses of Any"] = sum(1 for node in every if isinstance(node, ast.Name) and node.id == "Any")
     table["comparisons with None"] = sum(
         1 for node in every if isinstance(node, ast.Compare)

@@ -1,7 +1,7 @@
 """Imports of the package's files, read from their source: the late ones and those for annotations included."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +34,12 @@ def parsed(path: Path) -> ast.Module:
 
 
 @cache
+def syntax_nodes(tree: ast.AST) -> Sequence[ast.AST]:
+    """All nodes of a source file, found once: a walk through the package takes a second."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def trees(root: Path = ROOT) -> Mapping[str, ast.Module]:
     """The source of all modules of the package, parsed."""
     return {name: parsed(path) for name, path in modules(root).items()}
@@ -45,9 +51,9 @@ def named(tree: ast.AST, known: Iterable[str], start: str = "") -> Iterator[tupl
     Where modules are imported by their names, a text that is a module's whole name counts as an import of it.
     """
     known = frozenset(known)
-    called = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(tree)}
+    called = {getattr(node, "id", getattr(node, "attr", "")) for node in syntax_nodes(tree)}
     by_text = not called.isdisjoint({"import_module", "__import__"})
-    for node in ast.walk(tree):
+    for node in syntax_nodes(tree):
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names if alias.name in known)

@@ -10,7 +10,7 @@ from skg_bench.core.package import VERSION
 from skg_bench.runfolder.telling import telling_of
 from skg_bench.simulator.advice.outcome import advice
 from tests.house_figures import CHANGELOG, PAGE, classes, fields, figures, optional, released, risen
-from tests.imports import ROOT, Import, imports, modules, parsed
+from tests.imports import ROOT, Import, imports, modules, parsed, syntax_nodes
 
 Arrow = tuple[str, str]
 
@@ -102,7 +102,7 @@ def names_in_docstring(file: Path) -> list[str]:
     tree = parsed(file)
     defined = {
         alias.asname or alias.name
-        for node in ast.walk(tree)
+        for node in syntax_nodes(tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
@@ -151,7 +151,7 @@ def test_no_word_of_a_domain_stands_outside_of_its_folder() -> None:
         if not re.search("/(simulator/advice|study)/", path.as_posix())
     ]
     assert len(files) > 300
-    texts = [(path, node) for path in files for node in ast.walk(parsed(path))
+    texts = [(path, node) for path in files for node in syntax_nodes(parsed(path))
              if isinstance(node, ast.Constant)]  # fmt: skip
     assert [f"{path}:{node.lineno}: {node.value}" for path, node in texts if node.value in own] == []
 

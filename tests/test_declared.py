@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.house_figures import classes, inherited, names
-from tests.imports import trees
+from tests.imports import syntax_nodes, trees
 
 FOREIGN = {
     "app.targets": "PyYAML has a faster loader only where it was built with libyaml",
@@ -44,7 +44,7 @@ HELD = {
 
 def sniffed(tree: ast.AST) -> Iterator[int]:
     """Lines that call `hasattr`, or `getattr` with a name in quotes or a default."""
-    for node in ast.walk(tree):
+    for node in syntax_nodes(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id == "hasattr":
                 yield node.lineno

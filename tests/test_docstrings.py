@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.imports import parsed
+from tests.imports import parsed, syntax_nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_BEGINNING = {
@@ -20,7 +20,7 @@ NO_SENTENCE = {"When", "Where", "Which", "Who", "Why"}
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and text of all docstrings of a file."""
-    for node in ast.walk(tree):
+    for node in syntax_nodes(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text and text.strip():

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 import skg_bench
 from skg_bench.analysis.comparison.claims import claims
-from tests.imports import trees
+from tests.imports import syntax_nodes, trees
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -101,7 +101,7 @@ def test_the_package_imports_nothing_that_only_its_developers_have() -> None:
     imported = {
         (module, name.partition(".")[0])
         for module, tree in trees().items()
-        for node in ast.walk(tree)
+        for node in syntax_nodes(tree)
         for name in (
             [alias.name for alias in node.names]
             if isinstance(node, ast.Import)

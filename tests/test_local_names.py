@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.imports import parsed
+from tests.imports import parsed, syntax_nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_NOUNS = {"found", "said", "told", "asked", "one", "on", "of", "own", "there"}
@@ -13,7 +13,7 @@ NO_NOUNS = {"found", "said", "told", "asked", "one", "on", "of", "own", "there"}
 def bound(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and name of everything that functions, lambdas and comprehensions bind: also parameters."""
     scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.comprehension)
-    for scope in (node for node in ast.walk(tree) if isinstance(node, scopes)):
+    for scope in (node for node in syntax_nodes(tree) if isinstance(node, scopes)):
         for node in ast.walk(scope):
             match node:
                 case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.imports import parsed
+from tests.imports import parsed, syntax_nodes
 from tests.test_local_names import NO_NOUNS
 
 PACKAGE = Path(__file__).resolve().parents[1] / "skg_bench"
@@ -18,7 +18,7 @@ OPTIONS = {"curator", "embedder", "launcher", "llm", "policy", "reranker", "rout
 def public_classes() -> dict[str, list[str]]:
     found = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(parsed(path)):
+        for node in syntax_nodes(parsed(path)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(path.relative_to(PACKAGE).as_posix())
     return found

@@ -34,7 +34,7 @@ from skg_bench.core.reach import Reach, ReachKind
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 from tests.app.test_files_of_others import CASE
-from tests.imports import parsed
+from tests.imports import parsed, syntax_nodes
 from tests.llm.server import Server
 from tests.runs import changed
 
@@ -385,8 +385,8 @@ RESOLVING = {  # source: of a class that `target` names
 
 
 def names(file: Path) -> set[str]:
-    nodes = [node for node in ast.walk(parsed(file)) if isinstance(node, ast.Name | ast.Attribute)]
-    return {node.id if isinstance(node, ast.Name) else node.attr for node in nodes}
+    every = [node for node in syntax_nodes(parsed(file)) if isinstance(node, ast.Name | ast.Attribute)]
+    return {node.id if isinstance(node, ast.Name) else node.attr for node in every}
 
 
 def test_one_place_makes_components_and_few_trust_their_words() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from skg_bench.core import foreign
 from skg_bench.core.errors import UsageError
-from tests.imports import parsed
+from tests.imports import parsed, syntax_nodes
 
 PACKAGE = Path(foreign.__file__).parents[1]
 # Modules that open something by themselves, and why they may.
@@ -59,7 +59,7 @@ def test_every_reader_goes_through_one_module() -> None:
     found = set()
     for file in sorted(PACKAGE.rglob("*.py")):
         place = file.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(parsed(file)):
+        for node in syntax_nodes(parsed(file)):
             if isinstance(node, ast.Call) and (how := opens(node)) and place not in EXCEPTIONS:
                 assert f"{place}: {how}" in EXCEPTIONS, f"{place}, line {node.lineno}: {ast.unparse(node)}"
                 found.add(f"{place}: {how}")

@@ -25,6 +25,7 @@ from skg_bench.simulator.advice.levels import OUTCOME, OVERRIDDEN
 from skg_bench.skillbook.proposals import refusals_of
 from tests.curator.advised import Turn
 from tests.curator.test_writers import books
+from tests.imports import parsed, syntax_nodes
 from tests.skillbook.ace.live import ROOT, python
 
 Decision = tuple[str, Mapping[str, Any]]
@@ -58,7 +59,7 @@ def test_one_file_imports_the_learning_engine_and_no_other_one_names_it() -> Non
     naming = set()
     for folder in ("skg_bench", "experiments", "docs"):
         for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            for node in syntax_nodes(parsed(path)):
                 match node:
                     case ast.Import(names=names):
                         modules = [alias.name for alias in names]
