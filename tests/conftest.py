@@ -13,6 +13,7 @@ from copy import deepcopy
 from functools import cache, lru_cache
 from hashlib import sha256
 from io import StringIO
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,21 +198,32 @@ def _alone() -> None:
     Composer.root = root  # type: ignore[assignment, method-assign]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _process_of_conformance_ended() -> Iterator[None]:
-    """The lasting process of the conformance suite ends with the module that played it."""
+@pytest.fixture(scope="session", autouse=True)
+def _workers_forked() -> Iterator[None]:
+    """Workers of runs of this process import nothing anew, which takes 0.4 s; of tests with `fresh_workers` they do."""
+    from skg_bench.launcher import local
+    from tests.processes import ForkedWorkers, end_forks
+
+    module: Any = local
+    module.get_context = lambda _method: ForkedWorkers()
     yield
-    if lasting := sys.modules.get("tests.conformance.lasting"):
-        lasting.end()
+    end_forks()
+
+
+@pytest.fixture
+def fresh_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of runs of this process start as those of a command."""
+    from skg_bench.launcher import local
+
+    monkeypatch.setattr(local, "get_context", get_context)
 
 
 @pytest.fixture(scope="session")
-def forked() -> Iterator["ForkServerContext"]:
+def forked() -> "ForkServerContext":
     """A context of multiprocessing whose processes import nothing anew."""
-    from tests.processes import fork_server
+    from tests.processes import forks
 
-    with fork_server() as context:
-        yield context
+    return forks()
 
 
 @pytest.fixture(scope="session")

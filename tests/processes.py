@@ -1,8 +1,10 @@
 """Processes as /proc shows them, and forks of one that has imported what they need."""
 
+import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from multiprocessing import forkserver, get_context
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -17,23 +19,58 @@ _IMPORTED = (
     "skg_bench.app.run_trackers", "skg_bench.analysis.report.picture", "skg_bench.tracker.mlflow",
     "skg_bench.tracker.opik", "httpx", "httpcore", "pyarrow.dataset", "mlflow.tracking.client",
     "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "sqlalchemy.dialects.sqlite",
-    "skg_bench.store.sqlite", "psycopg", "tests.store.writers",
+    "skg_bench.store.sqlite", "psycopg", "tests.store.writers", "tests.processes", "skg_bench.app.launch",
+    "skg_bench.simulator.answers.world", "skg_bench.router.maxsim",
 )  # fmt: skip
 _VARIABLES = {"MLFLOW_DISABLE_TELEMETRY": "true", "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
 
 
-@contextmanager
-def fork_server() -> Iterator[ForkServerContext]:
+@cache
+def forks() -> ForkServerContext:
     """A context of multiprocessing in place of `spawn`, whose processes start with nothing of this one either, and in
-    20 ms: a fresh Python takes 0.3 s to import a store, 0.6 s for Opik, and 2.5 s for MLflow.
+    20 ms: a fresh Python takes 0.3 s to import a store or what a worker needs, 0.6 s for Opik, and 2.5 s for MLflow.
     """
-    context, server = get_context("forkserver"), forkserver
+    context = get_context("forkserver")
     context.set_forkserver_preload(list(_IMPORTED))
     with processes.starting(**_VARIABLES):
-        server.ensure_running()
-    yield context
-    own: Any = server
-    own._forkserver._stop()
+        forkserver.ensure_running()
+    return context
+
+
+def end_forks() -> None:
+    """End the server that they are forks of, if it was started."""
+    if forks.cache_info().currsize:
+        server: Any = forkserver
+        server._forkserver._stop()
+        forks.cache_clear()
+
+
+class ForkedWorkers:
+    """A context of multiprocessing in place of `spawn`, as workers of a run are started by it."""
+
+    def RawArray(self, code: str, values: Any) -> Any:  # noqa: N802  as multiprocessing calls it
+        return get_context("spawn").RawArray(code, values)
+
+    def Process(self, *, target: Callable[..., None], args: Sequence[Any], daemon: bool) -> Any:  # noqa: N802
+        """A fork with the environment of who starts it, which watches the server in place of this process."""
+        _parent, *given = args
+        return forks().Process(target=_worked, args=(_Environment(), target, *given), daemon=daemon)
+
+
+class _Environment:
+    """Environment of a process when it starts another one, which has it from then on."""
+
+    def __reduce__(self) -> Any:
+        return _entered, (dict(os.environ),)
+
+
+def _entered(environment: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+
+
+def _worked(_environment: None, serve: Callable[..., None], *given: Any) -> None:
+    serve(os.getppid(), *given)
 
 
 def workers(pid: int) -> list[int]:

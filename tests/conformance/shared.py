@@ -13,7 +13,6 @@ from skg_bench.core.errors import UsageError
 from skg_bench.engine import tasks
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.plan import Plan
-from skg_bench.launcher.local import Local
 from skg_bench.runfolder.run import Run
 from tests.conformance import suite, worlds
 from tests.conformance.suite import Case
@@ -109,4 +108,4 @@ def _apart(every: Sequence[Case], out: Path) -> None:
         with suppress(suite.KilledError):
             suite.run(_plan(every), out, suite.SMALL, tick=kill)
             raise AssertionError("the world is too small to be killed between cohorts")
-        suite.run(_plan(every), out, suite.SMALL, 2, by=Local())
+        suite.run(_plan(every), out, suite.SMALL, 2)

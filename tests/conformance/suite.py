@@ -27,16 +27,15 @@ from skg_bench.asking import asking
 from skg_bench.core import assistant, deciding, state, types
 from skg_bench.core import world as world_types
 from skg_bench.core.errors import UsageError
-from skg_bench.core.launching import Launcher
 from skg_bench.core.spoken import SpeakingLLM
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
+from skg_bench.launcher.local import Local
 from skg_bench.runfolder import schema
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.saving import Surroundings, UnsavableError, flattened, restored
 from tests.conformance import worlds
-from tests.conformance.lasting import LASTING
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering
 from tests.runs import save
@@ -278,11 +277,8 @@ def played(case: Case, folder: Path, *, alone: bool) -> Plan:
     return made if case.seam == "embedder" else needed_only(made, 0)
 
 
-def run(
-    made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[], None] = lambda: None, *,
-    by: Launcher = LASTING,
-) -> Run:  # fmt: skip
-    """Simulate, or go on, by default in one lasting process that all cases share."""
+def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[], None] = lambda: None) -> Run:
+    """Simulate, or go on."""
     out.mkdir(parents=True, exist_ok=True)
     manifest = {
         "schema": schema.SCHEMA_VERSION,
@@ -291,7 +287,7 @@ def run(
         "users": made.users,
     }
     save(out, manifest)
-    engine.execute(made, out, cohort=cohort, workers=workers, launcher=by, progress=lambda _done, _total: tick())
+    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: tick())
     return Run(out)
 
 

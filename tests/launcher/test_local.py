@@ -21,6 +21,8 @@ from skg_bench.launcher.local import Local
 from tests.launcher.lab import LARGE, Lab
 from tests.processes import await_end, needs_proc, workers
 
+pytestmark = pytest.mark.usefixtures("fresh_workers")
+
 
 def carry_out(
     job: Lab, given: list[tuple[str, int, bytes]], n: int, folder: Path, progress: Callable[[int], None] | None = None

@@ -25,6 +25,8 @@ from tests.laws.conftest import USERS
 from tests.processes import await_end, needs_proc
 from tests.processes import workers as workers_of
 
+pytestmark = pytest.mark.usefixtures("fresh_workers")
+
 ARMS = ("skg", "frozen_all", "epsilon", "frequency")
 
 
