@@ -20,8 +20,8 @@ from tests.runs import logs_alone
 
 BOOKS = (0, 20, 45)
 DENSE = (
-    "users=9", "workers=1", "weeks=3", "simulator.rated_share=0.5", "simulator.accept=0.9", "policy.threshold=0.3",
-    "simulator.concentration=3",
+    "users=9", "workers=1", "weeks=2", "simulator.rated_share=0.5", "simulator.accept=0.9", "policy.threshold=0.3",
+    "simulator.concentration=3", "seed=14", "simulator.volume_spread=0.1", "simulator.active_low=0.9",
 )  # fmt: skip
 ARMS = ", ".join([
     "skg: []", "never: [policy=never, curator=none]",
@@ -32,7 +32,7 @@ ARMS = ", ".join([
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Three weeks of nine users."""
+    """Two weeks of nine users."""
     with logs_alone():
         return skg_bench.run([*DENSE, f"arms={{{ARMS}}}", f"out={tmp_path_factory.mktemp('turns') / 'run'}"])
 

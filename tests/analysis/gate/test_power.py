@@ -14,7 +14,7 @@ from skg_bench.core.package import DATA
 from skg_bench.embedder.precomputed import Precomputed
 from tests.runs import logs_alone
 
-SIZE = ("users=40", "weeks=2", "seed=1", "simulator.max_per_day=12")
+SIZE = ("users=40", "weeks=2", "seed=1", "simulator.messages_per_day=6", "simulator.volume_spread=0.1")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,9 @@ import skg_bench
 from skg_bench.runfolder.run import Run
 
 NEVER = ["policy=never", "curator=none"]
-WORLD = ["users=6", "weeks=4", "seed=3", "simulator.corpus=builtin_120", "reference=never"]
+WORLD = [
+    "users=6", "weeks=4", "seed=10", "simulator.corpus=builtin_120", "simulator.volume_spread=0.2", "reference=never"
+]  # fmt: skip
 KTH = (2, 5, 9)  # skills of each user that a run is made without
 
 

@@ -170,8 +170,8 @@ def test_users_of_another_world_are_played_again_too(tmp_path: Path) -> None:
     """Its yaml has keys that are no parameters."""
     table = {"never": NEVER, "skg": [], "without": ["curator=without", "curator.skill=1"]}
     run = skg_bench.run(
-        ["users=3", "weeks=3", "seed=5", "workers=1", "simulator=facts", "reference=never", arms(**table),
-         f"out={tmp_path / 'run'}"],
+        ["users=3", "weeks=3", "seed=6", "simulator.users.volume_spread=0.1", "workers=1", "simulator=facts",
+         "reference=never", arms(**table), f"out={tmp_path / 'run'}"],
         progress=False,
     )  # fmt: skip
     lifts = first_order(run, "skg", "never")
