@@ -24,13 +24,14 @@ from skg_bench.engine.vectors import Rows
 from skg_bench.runfolder.run import ratings
 
 USERS, WEEKS = 2, 5
-DRAWS = {"stored": 1, "prompted": 11, "procedure": 2}  # with hits
+SEED = 51_624  # its first draws are of each kind, have hits, and ask seldom
+DRAWS = {"prompted": 0, "stored": 1, "procedure": 2}
 Similarities = Callable[[], Rows]
 
 
 @pytest.fixture(scope="module")
 def study() -> made.Study:
-    return made.study([], users=USERS, weeks=WEEKS)
+    return made.study([f"seed={SEED}"], users=USERS, weeks=WEEKS)
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,9 @@ def some(study: made.Study, similarity: Similarities, *numbers: int) -> pd.DataF
 
 
 def test_a_draw_is_the_same_bits_whichever_others_lie_beside_it(study: made.Study, similarity: Similarities) -> None:
-    together = some(study, similarity, 0, 1, 2)
-    assert together[1:2].reset_index(drop=True).equals(some(study, similarity, 1))
+    together = some(study, similarity, 0, 1, 3, 4)
+    assert together["kind"].value_counts()["prompted"] == 3  # in one cohort
+    assert together[2:3].reset_index(drop=True).equals(some(study, similarity, 3))
 
 
 @pytest.mark.parametrize("kind", prior.kinds().options)
@@ -64,7 +66,7 @@ def test_a_draw_is_an_ordinary_run_with_its_parameters(
     overrides += [f"signals.{name}={values[weight]}" for name, weight in names]
     able = prior.of_llm({name: np.array(value) for name, value in values.items()})
     overrides += [f"llm.{name}={float(value)}" for name, value in able.items()]
-    overrides += [f"users={USERS * (draw + 1)}", f"weeks={WEEKS}", "workers=1"]
+    overrides += [f"users={USERS * (draw + 1)}", f"weeks={WEEKS}", f"seed={SEED}", "workers=1"]
     arms = json.dumps({kind: compose(["experiment=skg_section5"]).root["arms"][kind]})
     alone = (f"arms={arms}", f"reference={kind}", "contrasts=[]")
     run = skg_bench.run(["experiment=skg_section5", *alone, f"out={tmp_path / 'run'}", *overrides])
@@ -258,7 +260,9 @@ def test_the_analysis_writes_report_picture_and_claims(
     reports = findings_by_id(tmp_path / "claims")
     assert set(reports) == {"K01", "K23", "K24", "K25", "K32"}
     assert [finding.verdict for _, finding in reports["K23"]].count("contradictory") == 1
-    assert reports["K24"][0][1].evidence == Evidence("skg-bench experiment skg_section5/draws", "abc", 6, 5, (0,))
+    assert reports["K24"][0][1].evidence == Evidence(
+        f"skg-bench experiment skg_section5/draws seed={SEED}", "abc", 6, 5, (SEED,)
+    )
     file = folder / "draws-000000.parquet"
     pq.write_table(pq.read_table(file).drop_columns(["kind"]), file)
     with pytest.raises(UsageError, match="holds draws of an earlier prior, without 'kind'"):
