@@ -12,7 +12,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
 HABITS = ("0.9", "0.0")
-SIZE = ("experiment=assumptions", "users=4", "workers=1", "weeks=1", "simulator.messages_per_day=5")
+SIZE = (
+    "experiment=assumptions", "users=4", "workers=1", "weeks=1", "simulator.messages_per_day=7",
+    "simulator.volume_spread=0.2", "simulator.active_low=1",  # nobody has many more turns than others
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +53,6 @@ def test_each_arm_is_told_with_the_figures_of_its_run_and_each_probability_of_be
 def test_two_runs_of_one_habit_and_runs_of_other_experiments_are_refused(runs: list[Run], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"same simulator\.habit"):
         analyse([runs[0], runs[0]])
-    other = simulate(["experiment=assistant_growth", "users=2", "workers=1", "weeks=1", f"out={tmp_path / 'run'}"])
+    other = simulate(["arms={skg: []}", "reference=skg", "users=2", "workers=1", "weeks=1", f"out={tmp_path / 'run'}"])
     with pytest.raises(UsageError, match="has no arm"):
         analyse([other])

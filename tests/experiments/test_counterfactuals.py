@@ -86,7 +86,7 @@ def small(once: Callable[..., Path]) -> Run:
     )
     words = [
         f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=12", "workers=1", "weeks=2",
-        "simulator.rated_share=0.6", "utility.offer=0",
+        "simulator.rated_share=0.6", "utility.offer=0", "simulator.volume_spread=0.2", "simulator.day_spread=0.2",
     ]  # fmt: skip
     return Run(once("counterfactuals", lambda folder: simulate([*words, f"out={folder}"])))
 

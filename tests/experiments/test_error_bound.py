@@ -11,7 +11,8 @@ from experiments.error_bound.analysis import COLUMNS, analyse, lines, table
 from skg_bench.runfolder.run import Run
 
 ARMS = "arms={vcache: [policy=vcache, policy.delta=0.3, policy.least=2], threshold_50: []}"
-DENSE = ("simulator.messages_per_day=8", "simulator.concentration=2", "simulator.accept=0.9")
+DENSE = ("simulator.messages_per_day=8", "simulator.concentration=2", "simulator.accept=0.9",
+         "simulator.volume_spread=0.2", "simulator.active_low=1")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

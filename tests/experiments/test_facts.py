@@ -20,11 +20,11 @@ BETTER, WORSE, OPEN = Worth(0.2, 0.1, 0.3, "utility"), Worth(-0.2, -0.3, -0.1, "
 
 def test_a_small_run_tells_who_can_know_and_what_the_oracle_gains(tmp_path: Path) -> None:
     report = analyse(
-        ["embedder=hashing"],
+        ["embedder=hashing", "simulator.users.volume_spread=0.2"],
         corpus=["built-in"],
         seeds=2,
         users=4,
-        weeks=3,
+        weeks=2,
         out=tmp_path,
         arm=["never", "facts_oracle"],
     )
@@ -34,7 +34,7 @@ def test_a_small_run_tells_who_can_know_and_what_the_oracle_gains(tmp_path: Path
     never, oracle = (dict(zip(causes.headings, row, strict=True)) for row in causes.rows)
     assert float(never["told"]) <= 10 < 80 < float(oracle["told"])
     assert oracle["told not kept"] == oracle["outdated"] == "0.0" != never["told not kept"]
-    assert "2 seeds of 4 users and 3 weeks" in report.page
+    assert "2 seeds of 4 users and 2 weeks" in report.page
 
 
 def test_cpu_minutes_grow_with_users_and_runs() -> None:

@@ -113,7 +113,8 @@ def test_of_coins_nineteen_in_twenty_are_called_coins() -> None:
 def test_where_counters_tell_what_is_removed_is_bad(tmp_path: Path) -> None:
     arms = "arms={live: [], never: [policy=never, curator=none]}"
     run = skg_bench.run([
-        "experiment=guardian", "contrasts=[]", "users=40", *TELLS, arms, "reference=never", f"out={tmp_path / 'run'}",
+        "experiment=guardian", "contrasts=[]", "users=40", "simulator.volume_spread=0", *TELLS, arms, "reference=never",
+        f"out={tmp_path / 'run'}",
     ])  # fmt: skip
     report = analyse(Run(run.path))
     removed = next(line for line in report.page.splitlines() if line.startswith("| live | REMOVE"))
