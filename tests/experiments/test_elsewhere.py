@@ -17,7 +17,7 @@ from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 
-SIZE = ("experiment=elsewhere", "users=3", "workers=1", "weeks=1", "simulator.messages_per_day=4")
+SIZE = ("experiment=elsewhere", "users=3", "workers=1", "weeks=1", "simulator.messages_per_day=3")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.imports import ROOT
 
 ARMS = "arms={never: [policy=never, curator=none], cache: [curator=everything, reranker=identity], \
 same: [policy=never, curator=none]}"
-WORLD = ("experiment=controls", "reference=never", "weeks=2", "workers=1", "simulator.messages_per_day=5",
+WORLD = ("experiment=controls", "reference=never", "weeks=1", "workers=1", "simulator.messages_per_day=5",
          "simulator.volume_spread=0.2")  # fmt: skip
 CORPORA = {"ours": [], "builtin_120": ["simulator.corpus=builtin_120"]}
 
@@ -77,12 +77,13 @@ def test_a_verdict_over_corpora(runs: list[Run], verdicts: tuple[Verdict, Verdic
 
 def test_the_report_counts_every_arm_once_and_says_what_was_run(runs: list[Run]) -> None:
     report = analyse(runs)
-    assert "controls: 6 users and 2 weeks, 2 seeds on the built-in corpus, 2 seeds on builtin_120" in report.page
+    assert "controls: 6 users and 1 weeks, 2 seeds on the built-in corpus, 2 seeds on builtin_120" in report.page
     line = next(line for line in report.page.splitlines() if line.startswith("| controls |"))
     total, *kinds = (int(cell) for cell in line.strip("| ").split(" | ")[1:])
     assert total == sum(kinds) == 2
 
 
+@pytest.mark.usefixtures("bare")
 def test_runs_that_tell_nothing_about_corpora_are_refused(runs: list[Run], tmp_path: Path) -> None:
     def other(name: str, *overrides: str) -> Run:
         return skg_bench.run([*WORLD, ARMS, "users=2", *overrides, f"out={tmp_path / name}"])
