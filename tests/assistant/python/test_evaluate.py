@@ -1,5 +1,6 @@
 """From a class to a verdict: in a notebook, and in a file of a repository of its own."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -49,7 +50,9 @@ def finished(folder: Path) -> list[Path]:
     return [file.parent for file in (folder / "runs").glob("*/summary.json")]
 
 
-def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Path) -> None:
+def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "notebook.py"
     file.write_text(NOTEBOOK, "utf-8")
     made = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
@@ -62,7 +65,8 @@ def test_a_class_of_a_notebook_has_a_verdict_and_a_learning_effect(tmp_path: Pat
     smaller = NOTEBOOK.partition("    try:")[0].replace("world, arms=frozen", '["users=1", "weeks=1"]')
     smaller = smaller.replace("if True:", 'if __name__ == "__main__":')  # read again, it would not run once more
     file.write_text(smaller.replace("As I said", "As I told you"), "utf-8")
-    subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(file), run_name="__main__")
     texts = {skg_bench.Run(each).manifest["data"]["source.ExactCache"] for each in finished(tmp_path)}
     assert len(texts) == 2
     assert before in texts
