@@ -88,7 +88,8 @@ def shoppers(folder: Path, persuades: float, out: Path, *more: str) -> Run:
     return skg_bench.run([
         "experiment=guardian", f"simulator.strategies={folder}",
         f"arms={{{arms}, never: [policy=never, curator=none]}}",
-        "reference=never", "contrasts=[]", "users=60", "weeks=26", "workers=1", f"out={out}", *more,
+        "reference=never", "contrasts=[]", "users=60", "weeks=26", "simulator.volume_spread=0.05",
+        "workers=1", f"out={out}", *more,
     ])  # fmt: skip
 
 
