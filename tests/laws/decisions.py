@@ -1,5 +1,6 @@
 """Digests of what arms decided: the dense world under every arm, one stack of ten arms, the gate's panel
-for 8 weeks, on the 120 intents of which the digests are older than the other 180.
+for 8 weeks, with users who ask about equally often, on the 120 intents of which the digests are older than the other
+180.
 
 `python -m tests.laws.decisions` compares with the committed digests and prints each column that differs, `--write`
 writes them. They change only where a commit changes a rule, and then the commit names the columns.
@@ -31,6 +32,7 @@ STACK = (
 GATE = (
     "experiment=gate", "profile=gate", "simulator.corpus=builtin_120", "serving=stored", "router=maxsim",
     "curator=skg", "arms={skg: []}", "reference=skg", "weeks=8",
+    "simulator.volume_spread=0.1", "simulator.day_spread=0.1",
 )  # fmt: skip
 WORLDS = ("dense", "stack", "gate")
 _TRUTH = frozenset(f.name for f in schema.turns(1) if f.metadata[b"truth"] == b"yes")
