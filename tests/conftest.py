@@ -200,7 +200,7 @@ def _alone() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _workers_forked() -> Iterator[None]:
-    """Workers of runs of this process import nothing anew, which takes 0.4 s; of tests with `fresh_workers` they do."""
+    """Workers of runs of this process import nothing anew, most of a small one's time; with `fresh_workers` they do."""
     from skg_bench.launcher import local
     from tests.processes import ForkedWorkers, end_forks
 
