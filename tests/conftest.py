@@ -9,7 +9,6 @@ import shutil
 import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from functools import cache, lru_cache
 from hashlib import sha256
 from io import StringIO
@@ -79,7 +78,7 @@ def _parsed_once() -> None:
     import yaml
 
     load = yaml.load
-    known: dict[str, Any] = {}
+    known: dict[str, bytes] = {}
 
     def loaded(stream: Any, Loader: Any) -> Any:  # noqa: N803  as PyYAML calls it
         if Loader.__name__ != "OmegaConfLoader" or isinstance(stream, str | bytes):
@@ -88,8 +87,8 @@ def _parsed_once() -> None:
         if text not in known:
             again = StringIO(text)
             again.name = stream.name  # stands in errors
-            known[text] = load(again, Loader)
-        return deepcopy(known[text])
+            known[text] = pickle.dumps(load(again, Loader))
+        return pickle.loads(known[text])  # noqa: S301  pickled here
 
     yaml.load = loaded
 

@@ -9,7 +9,6 @@ from tests.house_figures import classes, inherited, names
 from tests.imports import syntax_nodes, trees
 
 FOREIGN = {
-    "app.targets": "PyYAML has a faster loader only where it was built with libyaml",
     "assistant.python.outside": "the object is somebody else's: the contract says which methods it may leave out",
     "assistant.python.source": "modules and members of somebody else's code",
     "embedder.minilm": "Windows and macOS have no sched_getaffinity",

@@ -3,15 +3,13 @@
 import ast
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from skg_bench.app import table_blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import text_of
+from skg_bench.simulator.yaml_files import yaml_of
 
 
 def show_options(seam: str | None, *, every: bool = False) -> None:
@@ -48,10 +46,7 @@ def first_line(group: str, option: str) -> str:
     """
     file = next(f for package in packages() if (f := package.conf / group / f"{option}.yaml").is_file())
     text = text_of(file)
-    try:
-        node: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{file} is not valid yaml: {error}") from error
+    node = yaml_of(file)
     if isinstance(node, dict) and "_target_" in node and "defaults" not in node and not _shared(file, text):
         return _docstring(str(node["_target_"]))
     if isinstance(node, dict) and node.get("question"):
@@ -84,5 +79,5 @@ def _docstring(target: str) -> str:
 
 
 def _defaults() -> dict[str, str]:
-    root = yaml.safe_load(text_of(packages()[0].conf / "config.yaml"))
+    root = yaml_of(packages()[0].conf / "config.yaml")
     return {key: str(value) for entry in root["defaults"] if isinstance(entry, dict) for key, value in entry.items()}

@@ -18,8 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import yaml
-
 from skg_bench.analysis.comparison.findings import FindingsFile, digest_of, files, note_origins
 from skg_bench.app.claim_inputs import REWRITTEN, analysis, refusal, surroundings
 from skg_bench.app.progress import console
@@ -28,6 +26,7 @@ from skg_bench.core.foreign import text_of
 from skg_bench.core.package import CHECKOUT, EXPERIMENTS
 from skg_bench.core.shapes import shaped
 from skg_bench.runfolder.run import Run
+from skg_bench.simulator.yaml_files import yaml_of
 
 RECIPES = EXPERIMENTS / "claims.yaml"
 _OUT = re.compile(r"(?:^| )(?:out=|--out )")  # before the folder into which a command writes
@@ -58,11 +57,11 @@ def recipes() -> dict[str, FindingRecipe]:
     Raises UsageError.
     """
     try:
-        rows: Mapping[str, Any] = yaml.safe_load(text_of(RECIPES))
+        rows: Mapping[str, Any] = yaml_of(RECIPES)
         return {
             name: shaped(FindingRecipe, {**row, "minutes": float(row["minutes"])}, name) for name, row in rows.items()
         }
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{RECIPES} does not say how findings are made: {error}") from error
 
 

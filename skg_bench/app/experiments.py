@@ -9,9 +9,11 @@ import ast
 import inspect
 import os
 import sys
+import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -85,8 +87,15 @@ def questions() -> dict[str, str]:
             readme = text_of(file.parent / "README.md")
             lines[file.parent.name] = readme.splitlines()[0].lstrip("# ")
         else:
-            lines[f"{file.parent.name}/{file.stem}"] = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
+            lines[f"{file.parent.name}/{file.stem}"] = _docstring(text).split("\n")[0]
     return lines
+
+
+def _docstring(text: str) -> str:
+    """Docstring that a module begins with, of whose code nothing is parsed; empty if it has none."""
+    tokens = tokenize.generate_tokens(StringIO(text).readline)
+    first = next(token for token in tokens if token.type not in (tokenize.COMMENT, tokenize.NL))
+    return str(ast.literal_eval(first.string)) if first.type == tokenize.STRING else ""
 
 
 def show_experiments() -> None:

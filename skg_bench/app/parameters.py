@@ -9,14 +9,13 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-import yaml
-
 from skg_bench.app import table_blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
 from skg_bench.asking.asking import writes_texts
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import text_of
+from skg_bench.simulator.yaml_files import yaml_of
 
 ROOT_YAML = "config"  # the yaml of the keys that belong to no seam
 _KEY = re.compile(r"(?P<indent> *)(?:- )?(?P<key>\w+):(?P<rest>\s.*|)")
@@ -201,10 +200,7 @@ def _file(seam: str, option: str) -> Path:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        node = yaml.safe_load(text_of(file))
-    except yaml.YAMLError as error:
-        raise UsageError(f"{file} is not valid yaml: {error}") from error
+    node = yaml_of(file)
     return node if isinstance(node, dict) else {}
 
 

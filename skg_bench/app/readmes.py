@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 
-import yaml
-
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.package import CHECKOUT
+from skg_bench.simulator.yaml_files import yaml_of
 
 TEMPLATES = "experiments/sentences.yaml"
 _PLACE = re.compile(r"\{([^{}]+)\}")
@@ -124,7 +123,7 @@ def _wrapped(text: str) -> str:
 
 def templates(root: Path) -> Mapping[str, Mapping[str, str]]:
     """Templates by README and name."""
-    content: dict[str, dict[str, str]] = yaml.safe_load(text_of(root / TEMPLATES))
+    content: dict[str, dict[str, str]] = yaml_of(root / TEMPLATES)
     return content
 
 

@@ -7,15 +7,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, get_type_hints
 
-import yaml
-
 from skg_bench.app.packages import ENTRY_POINTS, INSIDE, Package, groups, packages, trusted
 from skg_bench.core.errors import UsageError, nearest
-from skg_bench.core.foreign import text_of
+from skg_bench.simulator.yaml_files import yaml_of
 
 Node = Mapping[str, Any]
 Chain = tuple[tuple[str, str], ...]  # from the outermost component in, of each: its key in the one around it, its class
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def described_components(path: str, node: Any) -> Iterator[tuple[str, Chain, Node]]:
@@ -128,8 +125,5 @@ def _yamls(seam: str, options: Sequence[str], installed: Sequence[Package]) -> _
 
 
 def _read(file: Path) -> Node:
-    try:
-        node = yaml.load(text_of(file), _LOADER)  # noqa: S506  a safe loader
-    except yaml.YAMLError as error:
-        raise UsageError(f"{file} is not valid yaml: {error}") from error
+    node = yaml_of(file)
     return node if isinstance(node, Mapping) else {}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from skg_bench.app.arm_keys import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
 from skg_bench.app.building import build
@@ -26,7 +25,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.calendar import WEEK
 from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError, nearest
-from skg_bench.core.foreign import FAULTS, json_file, text_of
+from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.reach import Confinable
 from skg_bench.core.shapes import shaped
@@ -39,6 +38,7 @@ from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.vectors import Rows
 from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.run import Run
+from skg_bench.simulator.yaml_files import yaml_of
 
 CASE_SCHEMA = 1
 _SCALARS = {key: check for key, check in SCALARS.items() if key not in ("fork", "book")}  # which a case's arms may have
@@ -380,5 +380,5 @@ def _by_target() -> dict[str, Node]:
 
 @cache
 def _yaml(path: Path) -> Node:
-    read: Node = yaml.safe_load(text_of(path))
+    read: Node = yaml_of(path)
     return read
