@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import Any, Literal, Union, get_args, get_origin
 
 from skg_bench.app.targets import class_of, described_components, parameters
-from skg_bench.app.trust import Origin, admitted
+from skg_bench.app.trust import Origin, admitted, naming_file
 from skg_bench.core.errors import UsageError, nearest
 
 
@@ -19,17 +19,18 @@ def build(seam: str, node: Mapping[str, Any], origin: Origin, where: str = "") -
     Raises UsageError for a target that may not be called, parameters that it does not take or lacks, values of another
     type, what a file may not reach, and with what the component itself finds wrong.
     """
-    if "_target_" not in node:
-        raise UsageError(f"{where}{seam} has no _target_; its yaml must name the class that it configures")
-    for path, chain, inner in described_components(where + seam, node):
-        _check_parameters(path, class_of(path, seam, chain), inner)
-    (node,) = admitted(origin, [(where + seam, seam, node)])
-    try:
-        return _made(node)
-    except UsageError:
-        raise
-    except Exception as error:  # whatever a class of another package raises
-        raise UsageError(f"{where}{seam}: {node['_target_']} cannot be made: {error}") from error
+    with naming_file(origin):
+        if "_target_" not in node:
+            raise UsageError(f"{where}{seam} has no _target_; its yaml must name the class that it configures")
+        for path, chain, inner in described_components(where + seam, node):
+            _check_parameters(path, class_of(path, seam, chain), inner)
+        (node,) = admitted(origin, [(where + seam, seam, node)])
+        try:
+            return _made(node)
+        except UsageError:
+            raise
+        except Exception as error:  # whatever a class of another package raises
+            raise UsageError(f"{where}{seam}: {node['_target_']} cannot be made: {error}") from error
 
 
 def _made(node: Any) -> Any:

@@ -7,6 +7,7 @@ run is not: a node in it that reaches network, environment, files or code is ref
 import types
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
@@ -67,6 +68,17 @@ class ReachRequest:
     why: str = ""
 
 
+@contextmanager
+def naming_file(origin: Origin) -> Iterator[None]:
+    """Names the file of somebody else in errors about what it says."""
+    try:
+        yield
+    except UsageError as error:
+        if isinstance(origin, CommandLine) or origin.path in str(error):
+            raise
+        raise UsageError(f"{origin.path}: {error}") from error
+
+
 def admitted(origin: Origin, nodes: Iterable[tuple[str, str, Any]]) -> list[Any]:
     """The nodes as they may become components. Each comes with its path, and its key: a seam, or another key of arms.
 
@@ -76,7 +88,8 @@ def admitted(origin: Origin, nodes: Iterable[tuple[str, str, Any]]) -> list[Any]
     nodes = list(nodes)
     if isinstance(origin, CommandLine):
         return [node for _, _, node in nodes]
-    requests = [request for path, key, node in nodes for request in _requests(origin, path, key, node)]
+    with naming_file(origin):
+        requests = [request for path, key, node in nodes for request in _requests(origin, path, key, node)]
     if origin.trusted:
         _print(origin, requests)
         return [node for _, _, node in nodes]

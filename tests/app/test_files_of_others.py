@@ -72,10 +72,11 @@ def test_a_case_cannot_write_a_module_into_a_package_and_run_it(plugin: Path, tm
     call("counterexample", "replay", str(first))
     assert not module.exists()
     assert not ran.exists()
-    assert f"simulator.corpus._target_='{WRITE}' is refused" in refused("counterexample", "replay", str(first))
+    error = refused("counterexample", "replay", str(first))
+    assert f"{first}: simulator.corpus._target_='{WRITE}' is refused" in error
     module.write_text(code, "utf-8")
     error = refused("counterexample", "replay", str(case(tmp_path, embedder=command)))
-    assert "embedder._target_='victim.written.Command' is refused" in error
+    assert f"{first}: embedder._target_='victim.written.Command' is refused" in error
     assert not ran.exists()
 
 
@@ -85,7 +86,7 @@ def test_a_manifest_cannot_write_a_file(tiny_run: Run, tmp_path: Path) -> None:
     code, _, error = call("skillbook", "convert", str(evil), "--arm", "skg", "--out", str(tmp_path / "out"))
     assert not written.exists()
     assert code == 2
-    assert f"simulator.corpus._target_='{WRITE}' is refused" in error
+    assert f"{evil}: simulator.corpus._target_='{WRITE}' is refused" in error
 
 
 def test_an_interpolation_in_a_case_makes_no_component(tmp_path: Path) -> None:

@@ -134,7 +134,8 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     turns = np.array([turns for turns, _, _ in users.values()], np.int64)
     counts = {name: totals[:, at] for at, name in enumerate(names)}
     start = np.cumsum(turns) - turns
-    for name, mask in (("hit", hit), ("wrong", wrong), ("wrong_hit", hit & wrong)):
+    every = np.ones(len(hit), np.bool_)
+    for name, mask in (("turn", every), ("hit", hit), ("wrong", wrong), ("wrong_hit", hit & wrong)):
         if name in counts and not np.array_equal(np.add.reduceat(mask.astype(np.float64), start), counts[name]):
             raise ValueError(f"totals of {name} are not those of the outcomes")
     if not (

@@ -163,12 +163,15 @@ def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, change: dict[str, A
     assert message in str(error.value)
 
 
-def test_totals_that_are_not_those_of_the_turns_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("count", "totals"), [("wrong", "[1000, 100, 40,"), ("turn", "[0, 100, 50,"), ("turn", "[1001, 100, 50,")]
+)
+def test_totals_that_are_not_those_of_the_turns_are_refused(tmp_path: Path, count: str, totals: str) -> None:
     path = file(tmp_path)
     text = path.read_text("utf-8")
     assert "[1000, [1000, 100, 50," in text
-    path.write_text(text.replace("[1000, [1000, 100, 50,", "[1000, [1000, 100, 40,", 1), "utf-8")
-    with pytest.raises(UsageError, match="totals of wrong are not those of the outcomes"):
+    path.write_text(text.replace("[1000, [1000, 100, 50,", f"[1000, {totals}", 1), "utf-8")
+    with pytest.raises(UsageError, match=f"totals of {count} are not those of the outcomes"):
         baselines.read_baseline(path)
 
 
