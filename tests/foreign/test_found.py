@@ -198,6 +198,21 @@ def test_a_parquet_file_that_names_one_text_a_million_times_is_refused(tmp_path:
         recorded(tmp_path / "log.parquet").record  # noqa: B018
 
 
+def test_a_parquet_file_whose_footer_says_of_a_field_that_it_is_never_left_out_ends_no_process(tmp_path: Path) -> None:
+    lists: list[Any] = [["a"], [None], [], None]
+    written = a_parquet(tmp_path / "log.parquet", message=lists, user=["ann"] * 4).read_bytes()
+    end = len(written) - 8
+    footer, said = end - int.from_bytes(written[-8:-4], "little"), []
+    for at in (at for at in range(footer, end) if written[at] == 2):  # among others, of a field that may be left out
+        (tmp_path / "log.parquet").write_bytes(written[:at] + b"\0" + written[at + 1 :])
+        for columns in (["message"], ["user", "message"]):
+            try:
+                list(parquet_rows(tmp_path / "log.parquet", lambda names, columns=columns: columns))
+            except UsageError as error:
+                said.append(str(error))
+    assert sum("level histogram size mismatch" in one for one in said) >= 2
+
+
 def test_texts_that_many_rows_of_parquet_share_are_one_text_in_memory(tmp_path: Path) -> None:
     message = [[{"role": "user", "content": "x" * 1_000}]] * 300
     path = a_parquet(tmp_path / "log.parquet", user=["ann"] * 300, time=list(range(300)), message=message)

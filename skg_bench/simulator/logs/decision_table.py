@@ -258,7 +258,7 @@ def _parquet_blocks(path: Path, columns: Sequence[str]) -> Iterator[TableBlock]:
     row = 1
     try:
         with parquet_of(path) as file:
-            texts = text_leaves(path, file.metadata, columns, LARGEST_RATIO * path.stat().st_size)
+            texts = text_leaves(path, file, columns, LARGEST_RATIO * path.stat().st_size)
         with parquet_of(path, read_dictionary=texts, page_checksum_verification=True) as file:
             for batch in file.iter_batches(_BATCH, columns=list(columns)):
                 position = np.arange(row, row + batch.num_rows)

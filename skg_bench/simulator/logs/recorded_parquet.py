@@ -6,7 +6,7 @@ than it holds is refused before it is read.
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, parquet_of
 from skg_bench.simulator.logs.recorded_size import KEY, PLAIN
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 UNREADABLE = object()  # stands for a cell of a type that no text, number or time is
 _UNPACKED = 2**28  # bytes that a file may unpack to, however small it is
@@ -31,7 +34,7 @@ def parquet_rows(
     try:
         with parquet_of(path) as file:
             columns = wanted(file.schema_arrow.names)
-            leaves = text_leaves(path, file.metadata, columns, most or 0)
+            leaves = text_leaves(path, file, columns, most or 0)
         with parquet_of(path, read_dictionary=leaves, page_checksum_verification=True) as file:
             for batch in file.iter_batches(columns=columns):
                 cells = {name: _values(batch[name]) for name in columns}
@@ -41,22 +44,26 @@ def parquet_rows(
         raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
 
 
-def text_leaves(path: Path, metadata: Any, columns: Sequence[str], allowed: int) -> list[str]:
+def text_leaves(path: Path, file: "pq.ParquetFile", columns: Sequence[str], allowed: int) -> list[str]:
     """The texts among the columns, those within lists and records too.
 
-    Raises UsageError where the columns unpack to too much.
+    Raises UsageError where the columns unpack to too much, and what pyarrow does of a file that is torn.
     """
     size, unpacked, values = path.stat().st_size, 0, dict[str, int]()
-    texts: set[str] = set()
-    for group in range(metadata.num_row_groups):
-        for i in range(metadata.num_columns):
-            column = metadata.row_group(group).column(i)
-            name = column.path_in_schema
-            if name.partition(".")[0] in columns or name in columns:
-                unpacked += column.total_uncompressed_size
-                values[name] = values.get(name, 0) + column.num_values
-                texts |= {name} if column.physical_type == "BYTE_ARRAY" else set()
-    if unpacked > max(_UNPACKED, LARGEST_RATIO * size):
+    texts, most_unpacked = set[str](), max(_UNPACKED, LARGEST_RATIO * size)
+    schema = file.metadata.schema
+    leaves = {i: schema.column(i).path for i in range(len(schema))}
+    chosen = {i: name for i, name in leaves.items() if name.partition(".")[0] in columns or name in columns}
+    for number in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(number)
+        if group.total_byte_size <= most_unpacked:  # a reader raises what ends the process in `column` (pyarrow 26)
+            next(file.iter_batches(1, [number], list(columns)), None)
+        for i, name in chosen.items():
+            column = group.column(i)
+            unpacked += column.total_uncompressed_size
+            values[name] = values.get(name, 0) + column.num_values
+            texts |= {name} if column.physical_type == "BYTE_ARRAY" else set()
+    if unpacked > most_unpacked:
         raise UsageError(
             f"{path} has {size:,} bytes and unpacks to {unpacked:,}; at most {LARGEST_RATIO} times its size is read: "
             "write it again without what is repeated in it"
