@@ -205,12 +205,11 @@ def test_a_parquet_file_whose_footer_says_of_a_field_that_it_is_never_left_out_e
     footer, said = end - int.from_bytes(written[-8:-4], "little"), []
     for at in (at for at in range(footer, end) if written[at] == 2):  # among others, of a field that may be left out
         (tmp_path / "log.parquet").write_bytes(written[:at] + b"\0" + written[at + 1 :])
-        for columns in (["message"], ["user", "message"]):
-            try:
-                list(parquet_rows(tmp_path / "log.parquet", lambda names, columns=columns: columns))
-            except UsageError as error:
-                said.append(str(error))
-    assert sum("level histogram size mismatch" in one for one in said) >= 2
+        try:
+            list(parquet_rows(tmp_path / "log.parquet", list))
+        except UsageError as error:
+            said.append(str(error))
+    assert any("level histogram size mismatch" in one for one in said)
 
 
 def test_texts_that_many_rows_of_parquet_share_are_one_text_in_memory(tmp_path: Path) -> None:

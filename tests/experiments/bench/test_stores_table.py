@@ -61,7 +61,7 @@ def test_what_a_writer_was_told_is_held_against_the_documents(change: int, lost:
 
 
 def test_backends_are_killed_again_once_the_server_has_recovered(monkeypatch: pytest.MonkeyPatch) -> None:
-    backends, killed = iter([None, 7, 7, None, 8, 8, 9, 9]), list[tuple[int, int]]()
+    backends, killed = iter([None, 7, 7, None, 7, 8, 8]), list[tuple[int, int]]()
     monkeypatch.setattr(server, "_backend", lambda _: next(backends, None))
     monkeypatch.setattr("os.kill", lambda *call: killed.append(call))
     with server.killing("postgresql:///", 0.01) as kills:
