@@ -74,7 +74,7 @@ def naming_file(origin: Origin) -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        if isinstance(origin, CommandLine) or origin.path in str(error):
+        if isinstance(origin, CommandLine) or str(error).startswith(tuple(f"{origin.path}{mark}" for mark in ": /")):
             raise
         raise UsageError(f"{origin.path}: {error}") from error
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from skg_bench.app.trust import COMMAND_LINE, FromFile, naming_file
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.embedder.sentence_transformer import SentenceTransformer
@@ -87,6 +89,15 @@ def test_a_manifest_cannot_write_a_file(tiny_run: Run, tmp_path: Path) -> None:
     assert not written.exists()
     assert code == 2
     assert f"{evil}: simulator.corpus._target_='{WRITE}' is refused" in error
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [("arm 'low': of no use", "a: arm 'low': of no use"), ("a: of no use", "a: of no use")]
+)
+def test_a_file_is_named_once_however_short_its_name(said: str, told: str) -> None:
+    with pytest.raises(UsageError) as error, naming_file(FromFile("a", trusted=False)), naming_file(COMMAND_LINE):
+        raise UsageError(said)
+    assert str(error.value) == told
 
 
 def test_an_interpolation_in_a_case_makes_no_component(tmp_path: Path) -> None:
