@@ -195,12 +195,19 @@ def _content(
     content = {
         "schema": schema.SCHEMA_VERSION, "question": question, "seed": 0, "users": len(table.users), "weeks": weeks,
         "arms": list(table.arms), "changed": [], "config": config, "compositions": {arm: {} for arm in table.arms},
-        "data": {"table": sha256(bytes_of(file)).hexdigest()}, "code": None, "beside": [], "stream": "exogenous",
+        "data": {"table": sha256(bytes_of(file)).hexdigest(), "requests": _requests(table)},
+        "code": None, "beside": [], "stream": "exogenous",
         "domain": {**asdict(domain), "words": imported_telling(table)}, **provenance(),
         "imported": {"file": file.name, "columns": list(table.columns), "kinds": _kinds_of(table),
                      "command": shlex.join(command)},
     }  # fmt: skip
     return {**content, "identity": manifest.identity_of(content)}
+
+
+def _requests(table: ExperimentTable) -> str:
+    """Digest of who brings which events, by the names that the table gives them: logs number both."""
+    events = sorted(zip(table.user.tolist(), table.event, strict=True))
+    return sha256(json.dumps([table.users, events]).encode()).hexdigest()
 
 
 def _write_logs(

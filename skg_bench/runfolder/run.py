@@ -1,6 +1,6 @@
 """A run directory, read back: the manifest and the four logs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from skg_bench.runfolder.shards import LogName
 from skg_bench.runfolder.telling import Telling, telling_of
 
 REMOVAL = ".forget.move"  # in the folder of a run: files without a user whose removal was interrupted
+_PRICED = {"right", "score", "cost", "wait"}  # columns of an imported table that say what an answer was worth
 _IN_BRIEF = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
 
 
@@ -274,14 +275,44 @@ def _brief(mean: float | None) -> str:
     return "-" if mean is None else f"{mean:.3f}"
 
 
-def same_events(runs: Iterable[RunTables], what: str) -> None:
-    """Raise UsageError for a run whose events depend on what was done: its arms met others, and `what` pairs them."""
+def same_events(runs: Sequence[RunTables], what: str) -> None:
+    """Raise UsageError for runs of which `what` cannot pair the events: those that depend on what was done, as arms met
+    others, and results that were made elsewhere, of other users, events, columns or prices than the first.
+    """
     for run in runs:
         if run.manifest.get("stream") == "reactive":
             raise UsageError(
                 f"{run.path} is of users who bring other events after other answers (stream: reactive), and {what} "
                 "holds arms against one another event by event; take a simulator whose stream is exogenous or stateful"
             )
+    imported = [run.manifest.get("imported") for run in runs]
+    for run in runs[1:] if any(imported) else ():
+        if gap := _apart(runs[0], run):
+            raise UsageError(f"{runs[0].path} and {run.path} {gap}: {what} pairs their answers")
+
+
+def _apart(first: RunTables, other: RunTables) -> str:
+    """Difference between runs of which one was made elsewhere, and what to do; empty: their answers can be paired.
+
+    Users and events have numbers of their own in each, so that the names have to be the same. What an answer is worth
+    without cost and wait stands in the logs, at the price that the import was given.
+    """
+    sides = first.manifest, other.manifest
+    tables = [manifest.get("imported") for manifest in sides]
+    if None in tables:
+        return "are not both imported from tables; import the results of both"
+    names = [manifest["data"].get("requests") for manifest in sides]
+    if None in names or names[0] != names[1]:
+        return "have other users or events, by name; give all arms the same, best in one table"
+    columns = [sorted(_PRICED.intersection(table["columns"])) for table in tables if table]
+    if columns[0] != columns[1]:
+        return (
+            f"were imported with other columns, {', '.join(columns[0])} and {', '.join(columns[1])}; give both the same"
+        )
+    wrong = [manifest["config"]["utility"]["wrong"] for manifest in sides]
+    if wrong[0] != wrong[1]:
+        return f"were imported with other prices, wrong={wrong[0]:g} and wrong={wrong[1]:g}; import one of them again"
+    return ""
 
 
 def made_here(run: RunTables, what: str) -> None:

@@ -142,16 +142,20 @@ def test_prices_are_given_and_0_for_what_the_table_lacks(tiny_run: skg_bench.Run
     assert "give wrong, usd, second=SIZE" in refused("data", "import", "bare.csv", "--out", "x", "--price", "usd=-1")
 
 
-def planted(name: str, share: int, text: str = "request") -> None:
-    """Results of 40 users under two arms, of which `new` answers so many of ten requests rightly, as a run."""
+def planted(
+    name: str, share: int, *options: str, text: str = "request", users: str = "", events: str = "", first: int = 0
+) -> None:
+    """Results of users `first` to 39 under two arms, of which `new` answers so many of ten requests rightly, as a run.
+    `users` and `events` begin their names.
+    """
     lines = [
-        f"{user},{event},{arm},{int((7 * user + 3 * event) % 10 < right)},{text} {event}"
-        for user in range(40)
+        f"{users}{user},{events}{event},{arm},{int((7 * user + 3 * event) % 10 < right)},{text} {event}"
+        for user in range(first, 40)
         for event in range(10)
         for arm, right in (("old", 4), ("new", share))
     ]
     Path(f"{name}.csv").write_text("\n".join(("user,event,arm,right,text", *lines)), "utf-8")
-    call("data", "import", f"{name}.csv", "--out", name)
+    call("data", "import", f"{name}.csv", "--out", name, *options)
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -168,6 +172,35 @@ def test_the_gate_passes_the_same_results_and_fails_worse_ones() -> None:
     assert "right -> wrong; reason: cause not known" in out
     assert [word for word in ("LLM", "`never`", "salt", "skillbook") if word in out] == []
     assert "is of other requests" in refused("gate", "other", "--baseline", "b.json")
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize(("users", "events"), [("u", ""), ("", "doc")])
+def test_users_and_events_of_other_names_are_others(users: str, events: str) -> None:
+    planted("here", 8)
+    planted("there", 6, users=users, events=events)
+    assert call("gate", "here", "--baseline", "b.json", "--update")[0] == 0
+    assert "users or events with other names in the run" in refused("gate", "there", "--baseline", "b.json")
+    assert "have other users or events, by name; give all arms" in refused("compare", "here", "there")
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_table_without_a_user_is_not_paired_by_number() -> None:
+    planted("all", 8)
+    planted("less", 8, first=1)
+    assert "have other users or events, by name; give all arms" in refused("compare", "all", "less")
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_other_prices_and_other_columns_are_no_difference_of_answers(tiny_run: skg_bench.Run) -> None:
+    planted("dear", 8)
+    planted("cheap", 8, "--price", "wrong=0")
+    assert "other prices, wrong=1 and wrong=0; import one" in refused("compare", "dear", "cheap")
+    for name in ("right", "score"):
+        exported(tiny_run, Path(f"{name}.csv"), columns=("user", "event", "arm", name))
+        call("data", "import", f"{name}.csv", "--out", name)
+    assert "other columns, right and score; give both the same" in refused("compare", "right", "score")
+    assert "are not both imported from tables; import" in refused("compare", "right", str(tiny_run.path))
 
 
 @pytest.mark.parametrize(

@@ -247,6 +247,8 @@ def paired(base: Panel, new: Panel, name: str) -> None:
     if not np.array_equal(base.users, new.users):
         shared = len(np.intersect1d(base.users, new.users))
         gaps.append(f"{len(base.users)} users there, {len(new.users)} in the run, {shared} of them the same")
+    elif new.imported and _requests(base) != _requests(new):
+        gaps.append("users or events with other names in the run")
     if gaps:
         raise UsageError(
             f"{name} is of another panel: {'; '.join(gaps)}. Users are compared with themselves: run the same panel, "
@@ -260,6 +262,11 @@ def salt_of(source: Panel) -> int | None:
     if given == "draw" or "salt" in (source.made.get("data") or {}):
         return None
     return 0 if given == "env" else int(str(given), 0)
+
+
+def _requests(source: Panel) -> str | None:
+    """Digest of the names of users and events in an imported table, which the log numbers."""
+    return (source.made.get("data") or {}).get("requests")
 
 
 def _salt(source: Panel) -> str:
