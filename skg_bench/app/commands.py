@@ -60,8 +60,10 @@ def _with_log(texts: Sequence[str], screen: Console) -> list[str]:
     columns = ", ".join(f"{field}: {guess.column}" for field, guess in source.guesses.items())
     read = f"columns {columns}" if columns else f"{source.written} (simulator={source.simulator})"
     screen.print(f"{logs[0]}: {read}", soft_wrap=True, markup=False)
-    screen.print(f"  more of it: skg-bench data check {shlex.quote(logs[0])}", soft_wrap=True, markup=False)
-    return source.overrides(given)[0]
+    overrides, notes = source.overrides(given)
+    for note in (*notes, f"more of it: skg-bench data check {shlex.quote(logs[0])}"):
+        screen.print(f"  {note}", soft_wrap=True, markup=False)
+    return overrides
 
 
 def _composed(texts: Sequence[str], screen: Console) -> Composed:

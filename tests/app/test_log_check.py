@@ -270,3 +270,12 @@ def test_a_large_log_of_two_byte_letters_is_looked_at_whole(tmp_path: Path, monk
     assert code == 0
     assert "looked at are" not in out
     assert "200 turns of 3 users" in out
+
+
+def test_a_run_says_what_it_takes_for_granted(tmp_path: Path) -> None:
+    rows = [f"2024-03-05 1{i}:00,u{i % 2},{PROSE[i]},{i + 2},{'ABFA'[i]}" for i in range(4)]
+    (tmp_path / "log.csv").write_text("\n".join(["time,user,message,latency,rating", *rows]) + "\n")
+    code, out, err = call("run", str(tmp_path / "log.csv"), "users=none")
+    assert (code, "users='none'" in err) == (2, True)
+    assert "waits: taken for seconds; else simulator.latency_unit=ms|s" in out
+    assert "ratings are left out, as 'A', 'B', 'F' say nothing of themselves" in out

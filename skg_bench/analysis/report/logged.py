@@ -163,7 +163,7 @@ def _bounds(summary: Summary, arm: str) -> str | None:
 def _rated(summary: Summary, arm: str) -> str:
     n_rated = int(summary.totals[arm]["rated"] or 0)
     if "satisfaction" not in (summary.log or {})["knows"]:
-        return "The log holds no ratings, so nothing was learned from any."
+        return "No ratings were read from the log, so nothing was learned from any."
     text = f"Ratings count where an arm gives the answer that was rated: {n_rated:,} under {code(arm)}"
     if summary.never is not None and summary.never != arm:
         text += f", {int(summary.totals[summary.never]['rated'] or 0):,} under {code(summary.never)}"
