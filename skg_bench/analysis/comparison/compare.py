@@ -254,7 +254,7 @@ def cells(comparison: Comparison, names: Sequence[str] = ()) -> list[tuple[str, 
                     bare(interval(*span, unit, signed=True))
                     for span in (d.estimate.interval(new=False), row.bootstrap, d.estimate.interval(new=True))
                 ),
-                bare(rise_or_fall(d.mde_rise, d.mde_fall, unit)),
+                "-" if d.estimate.se_new == 0 else bare(rise_or_fall(d.mde_rise, d.mde_fall, unit)),
                 "-" if d.p_adjusted != d.p_adjusted else f"{d.p_adjusted:.3f}",
                 f"{row.wins}/{row.ties}/{row.losses}", verdict_words(row),
             ))  # fmt: skip

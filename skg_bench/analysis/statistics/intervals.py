@@ -129,15 +129,17 @@ class Estimate:
         return {} if self.bootstrap is None else {"Student's": self.student, "bootstrap": self.bootstrap}
 
     def interval(self, *, new: bool, bounds: tuple[float, float] = (-np.inf, np.inf)) -> tuple[float, float]:
-        """The 95 % interval, cut at `bounds`."""
+        """The 95 % interval, cut at `bounds`; all between them where too few users have the same value, not 0."""
         se = self.se_new if new else self.se
+        if se == 0 and self.mean != 0 and self._alike >= ALPHA:
+            return bounds
         low, high = (self.mean - self._errors(tail, new=new) * se for tail in (1 - ALPHA / 2, ALPHA / 2))
         return max(low, bounds[0]), min(high, bounds[1])
 
     def p(self, *, new: bool) -> float:
-        """Two-sided p-value of "the mean is 0"; 1 when all users have exactly 0."""
+        """Two-sided p-value of "the mean is 0"; where all users have the same value that of the sign test, 1 for 0."""
         if (self.se_new if new else self.se) == 0:
-            return 1.0 if self.mean == 0 else 0.0
+            return 1.0 if self.mean == 0 else self._alike
         return 2.0 * min(self._tail(0.0, -1.0, new=new), self._tail(0.0, 1.0, new=new))
 
     def limit(self, p: float) -> float:
@@ -151,7 +153,7 @@ class Estimate:
         if not 0 < margin < np.inf:
             raise UsageError(f"margin={margin:g}; it is a size above 0, in the unit of the values")
         if self.se_new == 0:
-            return float(abs(self.mean) >= margin)
+            return 1.0 if abs(self.mean) >= margin else self._alike / 2
         return max(self._tail(margin, 1.0, new=True), self._tail(-margin, -1.0, new=True))
 
     def detectable(self, *, new: bool, level: float = ALPHA, sign: float = 0.0) -> float:
@@ -166,6 +168,11 @@ class Estimate:
         quantiles = t_quantile(1 - level / 2, self.df_new), t_quantile(POWER, self.df_new)
         skewness, far = sign * self.skewness, self.bootstrap is not None
         return detectable_at(*quantiles, skewness, self.effects, agreed=far) * self.se_new
+
+    @property
+    def _alike(self) -> float:
+        """Two-sided p-value of the sign test where all users are on one side of a value (Fisher 1935)."""
+        return 2.0 ** (1 - self.n_users)
 
     def _errors(self, p: float, *, new: bool) -> float:
         """Standard errors by which the mean is above the truth at most, with probability p."""

@@ -225,6 +225,23 @@ def replace_intents(cells: Cells) -> Cells:
     return Cells(cells.user, np.arange(len(cells.user)), cells.n_users, len(cells.user))
 
 
+@pytest.mark.parametrize(("users", "p"), [(2, 0.5), (5, 0.0625), (6, 0.03125), (60, 2.0**-59)])
+def test_users_who_are_all_alike_are_as_many_as_they_are(users: int, p: float) -> None:
+    """They have no spread, and p was 0 for two of them."""
+    one = np.arange(users)
+    (estimate,) = estimates(Cells(one, one, users, users), [np.ones(users)], [[np.full(users, 2.0)]])
+    for new in (True, False) if users > 3 else (False,):  # of fewer intents none is said for others
+        assert estimate.p(new=new) == p == stats.binomtest(users, users).pvalue
+        interval = estimate.interval(new=new, bounds=(-3.0, 3.0))
+        assert interval == ((-3.0, 3.0) if p >= 0.05 else (2.0, 2.0))
+
+
+def test_users_who_are_all_alike_are_equal_within_a_margin_if_they_are_enough() -> None:
+    few, many = (Estimate(0.0, 0.0, n - 1.0, 0.0, n - 1.0, n, 0) for n in (4, 10))
+    assert (few.equivalence(0.1), many.equivalence(0.1)) == (0.0625, 2.0**-10)
+    assert replace(many, mean=0.1).equivalence(0.1) == 1.0
+
+
 @pytest.mark.parametrize("margin", [0.0, -0.1, float("inf"), float("nan")])
 def test_a_margin_is_a_size(margin: float) -> None:
     with pytest.raises(UsageError, match=f"margin={margin:g}; it is a size above 0"):
