@@ -147,9 +147,7 @@ class Estimate:
         return self.mean - self._errors(1 - p, new=True) * self.se_new
 
     def equivalence(self, margin: float) -> float:
-        """p-value for new requests of "the mean is `margin` or more away from 0": two one-sided tests (Schuirmann
-        1987).
-        """
+        """p-value for new requests of "the mean is `margin` or more away from 0", by Schuirmann's (1987) two tests."""
         if not 0 < margin < np.inf:
             raise UsageError(f"margin={margin:g}; it is a size above 0, in the unit of the values")
         if self.se_new == 0:
@@ -392,10 +390,7 @@ def p_value(t: float, df: float) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """p-values adjusted for all of them together (Holm 1979): at most 5 % of such tables hold a false finding.
-
-    NaN (no test) stays NaN and does not count.
-    """
+    """p-values adjusted for all of them together (Holm 1979). NaN, which is no test, stays NaN and does not count."""
     order = sorted((i for i, x in enumerate(p) if x == x), key=lambda i: p[i])
     adjusted, floor = list(p), 0.0
     for rank, i in enumerate(order):
