@@ -1,9 +1,25 @@
-"""The package itself: its version, and places of its configuration and data.
+"""Packages: the version and places of this one, and digests of the code of others that a run plays.
 
-They lie beside the package in a checkout, inside it in a wheel.
+Configuration and data of this one lie beside it in a checkout, inside it in a wheel.
+
+What counts of somebody else's code follows from its text, whatever else this process imported: the modules that it
+names in `import` statements, and those that they name, as long as nobody installed them. A package counts with all its
+files, so prompts and tables belong into it. Not seen are modules whose name is computed, files beside a single module,
+compiled files, and installed packages, but for one that is itself named.
 """
 
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import blocks_of, bytes_of, stamp
 
 VERSION = "0.2.0"
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -19,6 +35,9 @@ DATA = _find("data")
 EXPERIMENTS = _find("experiments")
 _BOOK = ".v2.json"
 CHECKOUT = DATA.parent
+_INSTALLED = ("site-packages", "dist-packages")
+_COMPILED = (".pyc", ".pyo", ".so", ".pyd", ".dylib")
+_NO_SOURCE = ("__pycache__", "node_modules")  # folders
 
 
 def experiment_module(name: str, folder: Path = EXPERIMENTS) -> str:
@@ -29,3 +48,163 @@ def experiment_module(name: str, folder: Path = EXPERIMENTS) -> str:
 def named_books() -> dict[str, Path]:
     """Files of the skillbooks that come with the package, by name."""
     return {file.name.removesuffix(_BOOK): file for file in sorted(DATA.glob(f"*/*{_BOOK}"))}
+
+
+# ------------------------------------------------------------------------------------------------ code of others
+
+
+def places_of(name: str, beside: Path | None = None) -> Sequence[Path]:
+    """Folders of a package, or the file of a module, by its name without dots: those that are imported, or those that
+    Python or, last, a folder `beside` would give. Empty: there is none, or it is built in.
+    """
+    module = sys.modules.get(name)
+    if name == "__main__":
+        return ()
+    if isinstance(module, ModuleType):
+        folders, file = vars(module).get("__path__", ()), vars(module).get("__file__")
+    else:
+        folders, file = _not_imported(name, beside)
+    # a namespace package has a folder twice where sys.path has, and installers add entries that are no folders
+    places = dict.fromkeys(Path(place).resolve() for place in tuple(folders) or filter(None, (file,)))
+    return tuple(place for place in places if place.exists())
+
+
+def _not_imported(name: str, beside: Path | None) -> tuple[Iterable[str], str]:
+    """Folders of a package, and the file of a module."""
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is not None:
+        return spec.submodule_search_locations or (), str(spec.origin) if spec.has_location else ""
+    near = beside / name if beside else None
+    if near and near.is_dir():
+        return (str(near),), ""
+    return (), f"{near}.py" if near and near.with_name(f"{name}.py").is_file() else ""
+
+
+def files_of(place: Path) -> Sequence[Path]:
+    """Files of a package's folder in order, or the file of a module. Caches, compiled and hidden files, environments
+    and runs are left out.
+    """
+    if not place.is_dir():
+        return (place,)
+    files = list[Path]()
+    for folder, inner, names in os.walk(place):
+        if _apart(folder, inner, names):
+            inner.clear()
+            continue
+        inner[:] = [name for name in inner if name not in _NO_SOURCE and not name.startswith(".")]
+        files += (Path(folder) / name for name in names if not name.startswith(".") and not name.endswith(_COMPILED))
+    return tuple(sorted(file for file in files if file.is_file()))
+
+
+def _apart(folder: str, inner: Sequence[str], names: Sequence[str]) -> bool:
+    """Is a folder an environment, a run, or the one in which runs lie?"""
+    runs = Path(folder).name == "runs" and not any(name.endswith(".py") for name in names)
+    return runs or "pyvenv.cfg" in names or ("manifest.json" in names and "turns" in inner)
+
+
+def content_digest(file: Path) -> str:
+    """Digest of a file: of one in Python as it was when it was first asked for, as Python, too, keeps its modules."""
+    return _code(file)[0] if file.suffix == ".py" else _data(*stamp(file))
+
+
+@cache
+def _code(file: Path) -> tuple[str, frozenset[str]]:
+    content = bytes_of(file)
+    return sha256(content).hexdigest(), imports_in(content)
+
+
+@cache
+def _data(place: str, _time: int, _size: int) -> str:
+    digest = sha256()
+    try:
+        for block in blocks_of(place):
+            digest.update(block)
+    except OSError as error:
+        raise UsageError(
+            f"{place} cannot be read ({error.strerror or error}), and all files of a package are part of a run's "
+            "identity; make it readable, or move it out of the package"
+        ) from error
+    return digest.hexdigest()
+
+
+def imports_in(text: str | bytes) -> frozenset[str]:
+    """Modules, without what follows a dot, that a Python text names in imports. A text that is no Python has none."""
+    import ast
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a text that is somebody else's
+            waiting: list[ast.AST] = [ast.parse(text)]
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    names = set[str]()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(str(node.module))
+        statements = ast.stmt | ast.excepthandler | ast.match_case  # no expression holds an import
+        waiting += (each for each in ast.iter_child_nodes(node) if isinstance(each, statements))
+    return frozenset(name.partition(".")[0] for name in names)
+
+
+def imported_digest(names: Iterable[str], beside: Path, but: str = "") -> str:
+    """Digest of the modules of these names, except `but`, that nobody installed, and of all that they import in turn.
+    Empty: there are none. `beside`: a folder in which they may lie though Python does not find them.
+    """
+    waiting, known = [(name, beside) for name in sorted(names)], {but: ""}
+    while waiting:
+        name, folder = waiting.pop()
+        if name in known:
+            continue
+        known[name] = ""
+        for place in filter(_own, places_of(name, folder)):
+            known[name] += _listed(place)
+            waiting += ((each, place.parent) for each in sorted(_imports_of(place)))
+    lines = [f"{name}\n{known[name]}" for name in sorted(known) if known[name]]
+    return sha256("\0".join(lines).encode()).hexdigest() if lines else ""
+
+
+def beyond_package(name: str) -> str:
+    """Digest of what a package or module imports of others that nobody installed. Empty: nothing."""
+    places = [place for place in places_of(name) if _own(place)]
+    return imported_digest(set().union(*map(_imports_of, places)), places[0].parent, name) if places else ""
+
+
+def beyond_file(file: Path, name: str) -> str:
+    """Digest of what counts beside the file of a function: the module `name`, if it is more than this file, and what is
+    imported. Empty: nothing.
+    """
+    alone = places_of(name) == (file.resolve(),)
+    return imported_digest(imports_in(bytes_of(file)) if alone else [name], file.parent, name if alone else "")
+
+
+def within_package(place: Path) -> bool:
+    """Does a file or folder belong to this package, whose own digest is that of the code?"""
+    return place.is_relative_to(PACKAGE) or place.is_relative_to(EXPERIMENTS)
+
+
+def _own(place: Path) -> bool:
+    """Is it somebody's own, and not installed?"""
+    installed = any(part in _INSTALLED for part in place.parts) or any(map(place.is_relative_to, _library()))
+    return not installed and not within_package(place)
+
+
+@cache
+def _library() -> Sequence[Path]:
+    from sysconfig import get_path  # it reads files, and few commands play code of others
+
+    return tuple(Path(get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
+
+
+def _listed(place: Path) -> str:
+    root = place if place.is_dir() else place.parent
+    return "".join(f"{file.relative_to(root).as_posix()}\0{content_digest(file)}\n" for file in files_of(place))
+
+
+def _imports_of(place: Path) -> frozenset[str]:
+    return frozenset[str]().union(*(_code(file)[1] for file in files_of(place) if file.suffix == ".py"))

@@ -11,11 +11,21 @@ from inspect import getsource
 from linecache import getlines
 from pathlib import Path
 from pkgutil import resolve_name
+from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of, text_of
+from skg_bench.core.package import (
+    beyond_package,
+    content_digest,
+    files_of,
+    imported_digest,
+    imports_in,
+    places_of,
+    within_package,
+)
 
 _NOTEBOOK = "__main__"
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), tuple, list, dict, set, frozenset, range)
@@ -81,17 +91,17 @@ class ClassSource:
             return Path(self.file).resolve()
         if self.notebook:
             return None
-        folders, files = _places(self.kind().__module__.partition(".")[0])
-        return next(iter([*folders, *files]), None)
+        return next(iter(places_of(self.kind().__module__.partition(".")[0])), None)
 
     def digest(self) -> str:
-        """Digest of its source: the text of its file; all Python files of the package that it lies in; or, of a class
-        in a notebook, its text and that of whatever it names there.
+        """Digest of its source: the text of its file; all files of the package that it lies in; or, of a class in a
+        notebook, its text and that of whatever it names there. What these import counts (core/package.py).
 
         Raises UsageError for a class whose text is not known.
         """
         if self.file is not None:
-            return _hash([str(self.text)])
+            imported = imported_digest(imports_in(str(self.text)), Path(self.file).resolve().parent)
+            return _hash([str(self.text), *filter(None, [imported])])
         if self.notebook:
             return _hash(_texts(self.kind()))
         return _of_package(self.kind().__module__.partition(".")[0])
@@ -140,24 +150,28 @@ def _of_file(path: str, text: str, name: str) -> type:
     return kind
 
 
-def _places(root: str) -> tuple[list[Path], list[Path]]:
-    """Folders and files of a package or module that is imported."""
-    module = sys.modules[root]
-    # a namespace package has a folder twice where sys.path has
-    folders = list(dict.fromkeys(Path(folder).resolve() for folder in getattr(module, "__path__", ())))
-    file = getattr(module, "__file__", None)
-    return folders, [Path(file)] if file is not None and not folders else []
+def _of_package(root: str) -> str:
+    """Digest of the files of a package or module, of the version of its distribution, and of what it imports."""
+    data = [
+        f"{file.relative_to(place).as_posix()}\0{content_digest(file)}"
+        for place in places_of(root)
+        if not within_package(place)  # experiments write pages there
+        for file in files_of(place)
+        if file.suffix != ".py" and file != place
+    ]
+    return _hash([*_python_of_package(root), *data, *filter(None, [beyond_package(root)])])
 
 
 @cache
-def _of_package(root: str) -> str:
-    """Digest of the Python files of a package or module, and of the version of its distribution."""
-    folders, files = _places(root)
-    files += sorted(file for folder in folders for file in folder.rglob("*.py"))
+def _python_of_package(root: str) -> list[str]:
+    """Python files of a package or module, and the version of its distribution."""
+    files = sorted(
+        file for place in places_of(root) for file in files_of(place) if file.suffix == ".py" or file == place
+    )
     if not files:
         raise UsageError(f"the source of {root} is not known, and it is part of a run's identity; name a file")
     versions = [f"{each} {version(each)}" for each in sorted(set(packages_distributions().get(root, ())))]
-    return _hash([*versions, *(f"{file.name}\0{bytes_of(file).decode('utf-8', 'replace')}" for file in files)])
+    return [*versions, *(f"{file.name}\0{bytes_of(file).decode('utf-8', 'replace')}" for file in files)]
 
 
 def _texts(kind: type) -> Iterator[str]:
@@ -166,6 +180,7 @@ def _texts(kind: type) -> Iterator[str]:
     Raises UsageError for text that is not known, and for a value that has none.
     """
     seen: dict[str, str] = {}
+    modules = set[str]()
     waiting: list[tuple[str, Any]] = [(kind.__qualname__, kind)]
     around = vars(sys.modules[_NOTEBOOK])
     while waiting:
@@ -173,8 +188,17 @@ def _texts(kind: type) -> Iterator[str]:
         if name in seen:
             continue
         seen[name] = _text(name, value)
+        modules |= {_module(value), *imports_in(dedent(seen[name]))}
         waiting.extend((inner, around[inner]) for inner in _names(value) if inner in around)
     yield from (f"{name}\0{seen[name]}" for name in sorted(seen))
+    yield from filter(None, [imported_digest(modules, Path.cwd())])
+
+
+def _module(value: object) -> str:
+    """Module, without what follows a dot, that a value is, or that it was defined in; of plain values none."""
+    if isinstance(value, ModuleType):
+        return value.__name__.partition(".")[0]
+    return str(value.__module__).partition(".")[0] if isinstance(value, type | FunctionType) else ""
 
 
 def _text(name: str, value: Any) -> str:
