@@ -33,6 +33,7 @@ from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.foreign import bytes_of, text_of
+from skg_bench.core.package import beyond_file
 from skg_bench.core.temporary import replace_whole
 from skg_bench.runfolder.run import Run
 
@@ -140,7 +141,9 @@ def _function(name: str, place: str, function: str, seconds: float) -> NamedJudg
     except TypeError as error:
         raise UsageError(f"--judge {name}: it must take a message and an answer: {error}") from error
     source = vars(module).get("__file__")
-    digest = hashlib.sha256(f"{name}\0".encode() + (bytes_of(Path(source)) if source else b"")).hexdigest()
+    root = module.__name__.partition(".")[0]
+    texts = bytes_of(Path(source)) + beyond_file(Path(source), root).encode() if source else b""
+    digest = hashlib.sha256(f"{name}\0".encode() + texts).hexdigest()
     return NamedJudge(name, digest, partial(_ask_function, called, seconds))
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +98,25 @@ def test_a_module_is_found_by_its_name(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.syspath_prepend(str(Path.cwd()))
     assert call("data", "label", str(folder), "--judge", "of_mine:judge")[0] == 0
     assert {row["label"] for row in kept(folder)} == {"near"}
+
+
+@pytest.mark.parametrize("judge", ["by_rule.py:judge", "by_rule:judge"])
+def test_a_judge_whose_helper_changed_judges_anew(
+    judge: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few(monkeypatch)
+    Path("by_rule.py").write_text("import rule7\ndef judge(message, answer):\n    return rule7.LABEL\n")
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    for label in ("wrong", "right"):
+        (tmp_path / label).mkdir()
+        (tmp_path / label / "rule7.py").write_text(f"LABEL = {label!r}\n")
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(tmp_path / label))
+            assert call("data", "label", str(folder), "--judge", judge)[0] == 0
+        for module in ("rule7", "by_rule"):
+            sys.modules.pop(module, None)
+    labels = [file.read_text() for file in folder.glob("judge-*.csv")]
+    assert sorted("right" in text for text in labels) == [False, True]
 
 
 @pytest.mark.parametrize(
