@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of
+from skg_bench.core.package import beyond_file, imported_digest
 from skg_bench.core.spoken import UNCHECKED
 from skg_bench.core.text import plain_signs
 from skg_bench.core.world import RIGHT, UNKNOWN, WRONG
@@ -77,14 +78,17 @@ class WordCheck:
 
     @property
     def digest(self) -> str:
-        """Digest of the file that a function of one's own stands in; of others the name."""
+        """Digest of the file that a function of one's own stands in and of what it imports; of others the name."""
+        if self._name in _BUILT_IN:
+            return self._name
+        root = re.split("[.:]", self._name)[0]
         try:
             file = getsourcefile(self._function)
-        except TypeError:  # it is written in C
+        except TypeError:  # it is written in C, or an object that can be called
             file = ""
-        if self._name in _BUILT_IN or not file:
-            return self._name
-        return sha256(bytes_of(Path(file))).hexdigest()[:16]
+        beyond = beyond_file(Path(file), root) if file else imported_digest([root], Path.cwd())
+        content = bytes_of(Path(file)) if file else b""
+        return sha256(content + beyond.encode()).hexdigest()[:16] if file or beyond else self._name
 
     def grade(self, message: str, reference: str, words: str) -> int:
         """RIGHT, WRONG or UNKNOWN (core/world.py). Words that did not come are WRONG.

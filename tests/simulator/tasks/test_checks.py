@@ -1,6 +1,9 @@
 """Checks of words against references."""
 
+import sys
+from collections.abc import Mapping
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +11,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.world import RIGHT, UNKNOWN, WRONG
 from skg_bench.simulator.tasks import checks
 from skg_bench.simulator.tasks.checks import check_of
+from tests.app.lab import write
 
 _CALLS = count()
 
@@ -108,6 +112,41 @@ def test_a_marker_in_words_that_list_everything_tells_nothing() -> None:
 def test_a_function_of_ones_own_may_say_that_it_does_not_know() -> None:
     mine = check_of(f"{__name__}.known")
     assert [mine.grade("?", "a", words) for words in ("a", "b", "perhaps", "")] == [RIGHT, WRONG, UNKNOWN, WRONG]
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "changed"),
+    [
+        (
+            "mine8.right",
+            {"mine8.py": "import rules8\ndef right(m, r, w): return rules8.RIGHT\n", "rules8.py": "RIGHT = {}\n"},
+            "rules8.py",
+        ),
+        (
+            "mine8.check.right",
+            {"mine8/__init__.py": "", "mine8/check.py": "def right(m, r, w): return True\n", "mine8/table.csv": "{}"},
+            "mine8/table.csv",
+        ),
+        (
+            "mine8:right",
+            {"mine8.py": "class Right:\n    def __call__(self, m, r, w): return {}\nright = Right()\n"},
+            "mine8.py",
+        ),
+    ],
+)
+def test_what_a_check_imports_and_the_files_of_its_package_are_in_its_digest(
+    name: str, files: Mapping[str, str], changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = []
+    for verdict in ("True", "False"):
+        for file, text in files.items():
+            write(tmp_path / verdict / file, text.format(verdict) if file == changed else text)
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(tmp_path / verdict))
+            digests.append(check_of(name).digest)
+        for module in [module for module in sys.modules if module.split(".")[0] in ("mine8", "rules8")]:
+            del sys.modules[module]
+    assert digests[0] != digests[1]
 
 
 @pytest.mark.parametrize(
