@@ -14,7 +14,7 @@ from typing import Any
 
 from skg_bench.app.packages import Package, packages
 from skg_bench.core.foreign import bytes_of
-from skg_bench.core.package import VERSION
+from skg_bench.core.package import VERSION, beyond_package
 from skg_bench.core.reach import NamesBeside
 from skg_bench.core.temporary import replace_whole
 from skg_bench.runfolder.manifest import counted_of, identity_of
@@ -58,12 +58,13 @@ def _beside(node: Any, place: tuple[str, ...] = ()) -> Iterator[list[str]]:
 
 @cache
 def code_digest() -> str:
-    """Hash of the files of this package and of the packages that add components."""
+    """Hash of the files of this package and of the packages that add components, and of what these import."""
     digest = hashlib.sha256()
     for package in packages():
         for file in sorted(_code(package.root)):
             digest.update(f"{package.name}/{file.relative_to(package.root)}\0".encode())
             digest.update(hashlib.sha256(bytes_of(file)).digest())
+        digest.update(beyond_package(package.name).encode())
     return digest.hexdigest()
 
 

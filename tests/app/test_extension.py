@@ -102,6 +102,19 @@ def test_the_code_of_an_added_package_is_in_the_identity(mine: Path) -> None:
     code_digest.cache_clear()
 
 
+def test_code_that_an_added_package_imports_is_in_the_identity(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = mine / "mine" / "echo.py"
+    file.write_text(f"from weights6 import WEIGHT\n{file.read_text('utf-8')}", "utf-8")
+    digests = set()
+    for weight in (1, 2):
+        write(mine / f"site{weight}" / "weights6.py", f"WEIGHT = {weight}\n")
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(mine / f"site{weight}"))
+            run_identity.code_digest.cache_clear()
+            digests.add(run_identity.code_digest())
+    assert len(digests) == 2
+
+
 def test_commit_and_dirty_state_of_an_added_package_are_in_the_manifest(mine: Path, bare: None) -> None:
     def git(*words: str) -> str:
         command = ["git", "-C", str(mine), "-c", "user.name=n", "-c", "user.email=e", *words]
