@@ -26,6 +26,10 @@ class BudgetReached(UsageError):  # noqa: N818  nothing went wrong
     """Budget of a run is spent: the run is incomplete, and continues from what is kept with a larger budget."""
 
 
+class TwiceError(UsageError):
+    """Fault of an object of JSON in which a key stands twice: which of its values is meant, nobody knows."""
+
+
 class RowError(UsageError):
     """Fault of a component for one row; the engine completes it with component, arm, user and turn."""
 

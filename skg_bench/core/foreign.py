@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -15,7 +16,7 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import TwiceError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,11 +32,7 @@ _NO_LINE = 2**27  # bytes without the end of a line, after which a file is no te
 _BLOCK = 2**20  # bytes that are read at once
 _HEADER = 2**16  # bytes of the description of an array
 _MAGIC = b"\x93NUMPY"
-_KINDS = (
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
+_KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"))
 _DEEP = 100  # levels of lists and mappings
 _MANY = 5_000_000  # values in a file; an alias in yaml counts as what it stands for
 _SHOWN = 200  # characters of a reason
@@ -160,14 +157,28 @@ def text_in(content: bytes, path: Path) -> str:
 def json_of(text: str | bytes, where: object) -> Any:
     """Parsed JSON, with values of any type.
 
-    Raises UsageError, which names `where`, for what is torn or nested too deeply.
+    Raises UsageError, which names `where`, for what is torn or nested too deeply; TwiceError for a key that is twice.
     """
     try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise UsageError(f"{where} is no whole JSON: it is nested too deeply") from error
-    except ValueError as error:
-        raise UsageError(f"{where} is no whole JSON: {error}") from error
+        if isinstance(text, str) and not text.startswith("\ufeff"):  # a mark, which is refused with what it is
+            return _DISTINCT.decode(text)
+        return json.loads(text, object_pairs_hook=_distinct)
+    except TwiceError as error:
+        raise TwiceError(f"{where} {error}") from None
+    except (RecursionError, ValueError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise UsageError(f"{where} is no whole JSON: {why}") from error
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise TwiceError(f"has the key {_cut(key)!r} twice in one object; leave one of them")
+    return members
+
+
+_DISTINCT = json.JSONDecoder(object_pairs_hook=_distinct)  # made anew for each line it would take as long as the line
 
 
 def members_of(text: str, names: Sequence[str], where: object) -> dict[str, object]:

@@ -61,6 +61,8 @@ def sheet_labels(file: Path) -> list[RaterLabel]:
     head = [name.strip().lower() for name in rows[0]] if rows else []
     if lacking := [name for name in ("pair", "label") if name not in head]:
         raise UsageError(f"{file} has no column {lacking[0]!r}; it has {', '.join(head) or 'none'}")
+    if again := next((name for name in ("pair", "label", "rater", "message", "answer") if head.count(name) > 1), None):
+        raise UsageError(f"{file} has the column {again!r} twice; leave one of them")
     labels = []
     for number, cells in enumerate(rows[1:], 2):
         if not any(cells):

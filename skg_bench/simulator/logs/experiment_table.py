@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.errors import TwiceError, UsageError, nearest
 from skg_bench.core.foreign import LONGEST_TEXT, json_of, lines_of, unicode
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
@@ -145,7 +145,9 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
         if line is not None and not line.strip():
             continue
         try:
-            row = None if line is None else json_of(line.decode(), "it")
+            row = None if line is None else json_of(line.decode(), f"{path}: row {position}")
+        except TwiceError:
+            raise
         except (UnicodeDecodeError, UsageError):
             row = None
         if not isinstance(row, dict):

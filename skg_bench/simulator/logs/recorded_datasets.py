@@ -9,7 +9,14 @@ from skg_bench.core.errors import UsageError
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, records
 from skg_bench.simulator.logs.recorded_columns import LogColumns
 from skg_bench.simulator.logs.recorded_dialogues import Dialogue, as_pseudo_users, published
-from skg_bench.simulator.logs.recorded_rows import ColumnNames, LeftOut, RecordedTurn, absent, mapped_columns, turns_of
+from skg_bench.simulator.logs.recorded_rows import (
+    ColumnNames,
+    LeftOut,
+    RecordedTurn,
+    check_columns,
+    mapped_columns,
+    turns_of,
+)
 
 
 def dataset(split: DatasetSplit, form: str, columns: ColumnNames, per_user: int, out: LeftOut) -> LogColumns:
@@ -32,7 +39,7 @@ def turns_of_split(split: DatasetSplit, columns: ColumnNames, out: LeftOut) -> l
     wanted, rows = mapped_columns(split.path, columns), list[RecordedTurn]()
     for position, row in split.rows():
         if position == 1:
-            absent(split.path, wanted, row)
+            check_columns(split.path, wanted, row)
         cells = {name: row[column] for name, column in wanted.items()}
         if isinstance(cells["message"], Mapping):
             cells["message"] = records(cells["message"])

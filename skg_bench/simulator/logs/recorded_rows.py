@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import TwiceError, UsageError
 from skg_bench.core.foreign import LONGEST_TEXT, json_of, lines_of, unicode
 from skg_bench.simulator.logs.recorded_cells import check_currency
 from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
@@ -97,8 +97,8 @@ def mapped_columns(path: Path | str, columns: ColumnNames) -> dict[str, str]:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def absent(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
-    """Raises UsageError for a mapped column that the table does not have."""
+def check_columns(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
+    """Raises UsageError for a mapped column that the table does not have, or has twice."""
     have = list(columns)
     for name, column in wanted.items():
         if column not in have:
@@ -106,6 +106,8 @@ def absent(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) 
                 f"simulator.columns.{name}={column}: {path} has no such column; it has {', '.join(have) or 'none'}"
                 + (f"; null if none holds it: simulator.columns.{name}=null" if name in INVENTED else "")
             )
+        if column and have.count(column) > 1:  # what has no name is no column
+            raise UsageError(f"{path} has the column {column!r} twice; leave one of them")
 
 
 def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[int, Cells]]:
@@ -116,10 +118,12 @@ def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator
         if line is not None and not (line := line.strip()):
             continue
         try:
-            read = None if line is None else json_of(line.decode(), "it")
+            read = None if line is None else json_of(line.decode(), f"{path}: row {position}")
         except UnicodeDecodeError:
             out.add(NOT_UTF8, position)
             continue
+        except TwiceError:
+            raise
         except UsageError:
             pass
         if isinstance(read, dict):
@@ -128,13 +132,13 @@ def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator
         else:
             out.add("no whole JSON object", position)
     if rows:
-        absent(path, wanted, sorted(seen))
+        check_columns(path, wanted, sorted(seen))
     yield from rows
 
 
 def _parquet(path: Path, wanted: Mapping[str, str], most: int | None) -> Iterator[tuple[int, Cells]]:
     def names(have: Iterable[str]) -> list[str]:
-        absent(path, wanted, have)
+        check_columns(path, wanted, have)
         return list(dict.fromkeys(wanted.values()))
 
     for position, row in enumerate(parquet_rows(path, names, most), 1):

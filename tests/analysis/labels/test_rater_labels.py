@@ -55,6 +55,13 @@ def test_a_sheet_without_labels_as_a_column_is_refused(tmp_path: Path) -> None:
         read_sheet(sheet(tmp_path, PAIR, head="pair"))
 
 
+def test_a_sheet_with_two_columns_of_labels_is_refused_and_may_have_two_of_notes(tmp_path: Path) -> None:
+    """The last one was taken."""
+    with pytest.raises(UsageError, match=r"ann\.csv has the column 'label' twice; leave one of them"):
+        read_sheet(sheet(tmp_path, f"{PAIR},right,wrong", head="pair,label,Label"))
+    assert len(read_sheet(sheet(tmp_path, f"{PAIR},right,,", head="pair,label,note,note"))) == 1
+
+
 def test_a_sheet_whose_texts_slid_to_other_rows_is_refused(log_run: Run, tmp_path: Path) -> None:
     """As when a spreadsheet sorts one column and not the others."""
     pairs, head = hit_pairs(log_run, ["all"]), "pair,message,answer,label"
