@@ -51,8 +51,8 @@ def moments(values: Sequence[Any] | pa.ChunkedArray, zone: tzinfo, day_first: bo
     """Times with an offset become local ones of `zone`; Unix times have that of UTC. `day_first` None: as the whole
     column says; `name` of the log in errors.
 
-    Raises UsageError where dates could begin with the day or with the month, and where all times are numbers that are
-    none.
+    Raises UsageError where dates could begin with the day or with the month or year, and where all times are numbers
+    that are none.
     """
     if isinstance(values, pa.ChunkedArray):
         whole = _all_iso(values, zone)
@@ -135,7 +135,7 @@ def readable_time(value: Any, zone: tzinfo) -> bool:
 def time_format(values: Sequence[Any], name: str) -> tuple[str, bool | None]:
     """How most times of a column are written, and whether dates begin with the day; None: that makes no difference.
 
-    Raises UsageError where dates could begin with the day or with the month.
+    Raises UsageError where dates could begin with the day or with the month or year.
     """
     kinds = Counter[str]()
     for value in values:
@@ -210,13 +210,23 @@ def _date(text: str) -> re.Match[str] | None:
     return match if match and min(int(match[1]), int(match[3])) <= 12 else None
 
 
+def _may_begin_with_year(date: re.Match[str]) -> bool:
+    """Could 26/01/05 be in 2026? Not with a year of four digits at its end, or one that is no day."""
+    return int(date[1]) > 12 and len(date[4]) == 2 and 1 <= int(date[4]) <= 31
+
+
 def _day_first(values: Sequence[Any], name: str) -> bool:
     """Do dates such as 02/01/2026 begin with the day? Days after the twelfth tell.
 
-    Raises UsageError where none is after it, or where both places have such days.
+    Raises UsageError where none is after it, where both places have such days, and where each could be a year.
     """
     dates = {value: match for value in dict.fromkeys(values) if isinstance(value, str)
              and (match := _date(value.strip())) and match[2] != "."}  # fmt: skip
+    if dates and all(map(_may_begin_with_year, dates.values())):
+        raise UsageError(
+            f"{name}: times such as {next(iter(dates))} could begin with the day or with the year; say "
+            "simulator.day_first=true, or write years with four digits, such as 2026-01-05, and export it again"
+        )
     days = next((value for value, match in dates.items() if int(match[1]) > 12), None)
     months = next((value for value, match in dates.items() if int(match[3]) > 12), None)
     if not dates or (days is None) != (months is None):

@@ -40,3 +40,23 @@ def test_a_date_without_such_a_month_says_nothing_of_the_others() -> None:
     with pytest.raises(UsageError, match="times such as 02/03/2026 could begin with the day or with the month"):
         time_format(["13/13/2026", "02/03/2026"], "log.csv")
     assert not readable_time("13/13/2026", UTC)
+
+
+@pytest.mark.parametrize("sign", "/-")
+def test_a_date_of_two_digits_each_may_begin_with_the_year_unless_one_of_them_is_no_year(sign: str) -> None:
+    """26/01/05 to 26/01/09 were days of five years from 2005 on."""
+    days = [f"26{sign}01{sign}{day:02d} 09:00" for day in range(5, 10)]
+    says = (
+        rf"^log\.csv: times such as {days[0]} could begin with the day or with the year; say simulator\.day_first=true"
+    )
+    with pytest.raises(UsageError, match=says):
+        time_format(days, "log.csv")
+    for other in (f"5{sign}1{sign}26", f"13{sign}01{sign}2026", f"13{sign}01{sign}99"):
+        assert time_format([*days, other], "log.csv") == (f"day first, as in {days[0]}", True)
+
+
+def test_a_log_whose_dates_may_begin_with_the_year_is_read_with_the_option(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "log.csv", [turn("u", f"26/01/{year} 09:00", f"m{year}") for year in (25, 26)])
+    with pytest.raises(UsageError, match="could begin with the day or with the year"):
+        recorded(path).record  # noqa: B018
+    assert recorded(path, day_first=True).record.first_day == "2025-01-20"
