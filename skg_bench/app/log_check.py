@@ -146,6 +146,8 @@ def _facts(record: Record, simulator: Recorded, *, whole: bool) -> Iterator[str]
             f"  is that column really the user? {record.users:,} users have {record.turns:,} turns, so hardly anybody "
             "asks again; say which column it is: simulator.columns.user=COLUMN"
         )
+    if "order" in record.assumes:
+        yield f"order: {record.assumes['order']}"
     yield f"left out: {'; '.join(left_out(record.left_out)) or 'no row'}"
     knows = record.knows
     yield "a run shows: how often skills would have answered, with which skill, and what they would have learned"

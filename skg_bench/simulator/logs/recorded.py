@@ -46,7 +46,7 @@ from skg_bench.simulator.logs import recorded_rows
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, hashed, holds_tables, is_dataset
 from skg_bench.simulator.logs.recorded_again import again_signs
 from skg_bench.simulator.logs.recorded_agentropy import agentropy_turns, assumed
-from skg_bench.simulator.logs.recorded_assumptions import assumptions
+from skg_bench.simulator.logs.recorded_assumptions import NEWEST_FIRST, assumptions
 from skg_bench.simulator.logs.recorded_columns import LogColumns
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_datasets import dataset
@@ -226,6 +226,8 @@ class Recorded:
         assumes = assumptions(log.knows, self.accept, tuple(ASSUMES) if dialogues else made_up)
         if self.format == "agentropy":
             assumes |= assumed(self._file)
+        if log.newest_first:
+            assumes["order"] = NEWEST_FIRST
         name = self._file.name if self._dataset is None else self._dataset.title
         return Record(
             name, dialogues or "users" in made_up, len(log.users), len(log.time), int((log.rating >= 0).sum()),

@@ -4,6 +4,8 @@ from collections.abc import Collection
 
 from skg_bench.simulator.logs.recorded_dialogues import ASSUMES
 
+NEWEST_FIRST = "each user's last turn stands first in the log, so of turns with the same time the last was the first"
+
 
 def assumptions(knows: Collection[str], accept: float, invented: Collection[str]) -> dict[str, str]:
     """Sentences by subject. `knows`: fields that the log has; `invented`: keys of ASSUMES, which it does not say."""

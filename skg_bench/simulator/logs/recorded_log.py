@@ -26,6 +26,7 @@ from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut
 
 MICRO = 1_000_000  # microseconds in a second
 MOST_WEEKS = 520  # weeks of a run
+_NEARLY_ALL = 0.95  # of the users whose times differ
 _LLM = ("llm", "fallback", "none")  # actions that say that an LLM answered
 _NOT_SAID = ("none", "null")
 
@@ -68,6 +69,7 @@ class RecordedLog:
     first_day: str
     knows: tuple[str, ...]
     offsets: Offsets
+    newest_first: bool  # the file begins with each user's last turn, and this decided in which order some turns are
 
     @property
     def intent_of(self) -> I32:
@@ -150,7 +152,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
             f"{name} spans {weeks:,} weeks, from {first:%Y-%m-%d} (row {at}) to {last:%Y-%m-%d} (row {to}); a run has "
             f"at most {MOST_WEEKS}: is one of these times wrong?"
         )
-    order = np.lexsort((instant, asker))  # stable: equal times stay as they stand in the file
+    order, newest_first = _ordered(asker, instant, place)
     turns = kept[order]
     texts, text = _used(texts, text[turns])
     actives, active = _active(rows, turns)
@@ -177,8 +179,25 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
         np.zeros(len(turns), np.int64) if rows.delay is None else rows.delay[turns],
         names, None if ids is None else ids.take(pa.array(turns)).combine_chunks(),
         rows.position[turns], cost[order], latency[order] * reading.milliseconds, session, monday.date().isoformat(),
-        tuple(what for what, mask in columns.items() if mask.any()), offsets,
+        tuple(what for what, mask in columns.items() if mask.any()), offsets, newest_first,
     )  # fmt: skip
+
+
+def _ordered(asker: I64, instant: I64, place: I64) -> tuple[I64, bool]:
+    """Order of the turns by user and time, and whether some turns of a user with equal times are in it from the end of
+    the file. Else they stay as they stand there, as the turns of one row do in any case.
+    """
+    order = np.lexsort((instant, asker))  # stable
+    rows = np.cumsum(np.diff(place, prepend=place[0]) != 0)
+    by_user = asker.argsort(kind="stable")
+    then, step = by_user[1:], np.diff(instant[by_user])
+    step[(np.diff(asker[by_user]) != 0) | (np.diff(rows[by_user]) == 0)] = 0
+    falling, rising = np.unique(asker[then[step < 0]]), np.unique(asker[then[step > 0]])
+    down = len(np.setdiff1d(falling, rising))
+    if down == 0 or down < _NEARLY_ALL * len(np.union1d(falling, rising)):
+        return order, False
+    reversed_ = np.lexsort((-rows, instant, asker))
+    return reversed_, not np.array_equal(order, reversed_)
 
 
 def _askers(users: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I64]:
