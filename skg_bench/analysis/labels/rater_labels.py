@@ -80,7 +80,7 @@ def _label(row: Mapping[str, str], texts: Mapping[str, str], place: str, file: P
     if word and word not in RATER_LABELS:
         raise UsageError(f"{place}: label {row['label']!r}; valid: {_SCALE}, or nothing for not judged")
     try:
-        pair = int(row["pair"], 16)
+        pair = -1 if "_" in row["pair"] else int(row["pair"], 16)  # Python takes 1_0 for 10
     except ValueError:
         pair = -1
     if not 0 <= pair < 2**64:

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, parquet_of
 from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.simulator.logs.recorded_cells import number_of
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_parquet import LARGEST_RATIO, text_leaves
-from skg_bench.simulator.logs.recorded_rows import LeftOut
+from skg_bench.simulator.logs.recorded_rows import LeftOut, user_name
 from skg_bench.simulator.logs.recorded_size import MOST_ROWS, log_size
 
 DECISION_TABLES = (*TEXT_TABLES, ".parquet")
@@ -173,7 +174,7 @@ class UserNumbers:
         if any(map(_empty, words)):
             empty = next(i for i, word in enumerate(words) if _empty(word))
             raise block.fault(int((place == empty).argmax()), column, "each row needs a user; or map no user at all")
-        names = [word.strip() if isinstance(word, str) else word for word in words]
+        names = map(user_name, words)
         return np.array([self._known.setdefault(name, len(self._known)) for name in names], np.int64)[place]
 
 
@@ -209,10 +210,7 @@ def _floats(cells: pa.Array) -> F64 | None:
 
 def _number(word: Any) -> float:
     """A number as a text; NaN: it is none, or empty."""
-    try:
-        return float(_TRUTH.get(str(word).strip().lower(), word))
-    except (TypeError, ValueError):
-        return float("nan")
+    return number_of(_TRUTH.get(str(word).strip().lower(), word))
 
 
 def _empty(word: Any) -> bool:

@@ -15,9 +15,10 @@ import numpy as np
 from skg_bench.core.errors import TwiceError, UsageError, nearest
 from skg_bench.core.foreign import LONGEST_TEXT, json_of, lines_of, unicode
 from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.simulator.logs.recorded_cells import number_of
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
-from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, LeftOut
+from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, LeftOut, spelled
 from skg_bench.simulator.logs.recorded_size import log_size, usual
 
 FIELDS = {
@@ -71,7 +72,7 @@ def read_experiment(path: Path) -> ExperimentTable:
     columns, rows = _rows(path)
     places: dict[tuple[str, str, str], int] = {}  # of each row by arm, user, event
     for at, (position, row) in enumerate(rows):
-        user, event, arm = (_name(path, position, name, row[name]) for name in NEEDED)
+        user, event, arm = (spelled(_name(path, position, name, row[name])) for name in NEEDED)
         first = places.setdefault((arm, user, event), at)
         if first != at:
             raise UsageError(
@@ -270,10 +271,7 @@ def _numbers(path: Path, grid: Sequence[Sequence[tuple[int, Row]]], name: str) -
     scale = "0 to 1" if limit == 1 else "0 or more"
 
     def number(position: int, value: Any) -> float:
-        try:
-            size = float("nan" if isinstance(value, bool) or _blank(value) else value)
-        except (TypeError, ValueError):
-            size = float("nan")
+        size = number_of("nan" if isinstance(value, bool) or _blank(value) else value)
         if isfinite(size) and 0 <= size <= limit:
             return size
         known = "is empty" if _blank(value) else f"is {value!r}"

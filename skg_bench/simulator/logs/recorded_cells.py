@@ -279,6 +279,14 @@ def numbers(texts: Sequence[str | None], decimal: str | None, what: str, option:
     return values
 
 
+def number_of(cell: str | float) -> float:
+    """A cell as a number, NaN where it is none. Python takes 1_0 for 10, which nobody writes so."""
+    try:
+        return float("nan" if isinstance(cell, str) and "_" in cell else cell)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
 def _comma(texts: Sequence[str | None], what: str, option: str) -> bool:
     """Is the comma the decimal one?"""
     some = [text.strip() for text in texts if text is not None and "," in text]

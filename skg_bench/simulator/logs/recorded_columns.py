@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from skg_bench.core.foreign import LONGEST_TEXT
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.simulator.logs.recorded_rows import TURN_FIELDS, LeftOut, RecordedTurn, flaw
+from skg_bench.simulator.logs.recorded_rows import TURN_FIELDS, LeftOut, RecordedTurn, flaw, user_name
 
 TEXT_FIELDS = tuple(name for name in TURN_FIELDS if name != "time")
 
@@ -37,6 +37,7 @@ class LogColumns:
             if why := flaw(row):
                 out.add(why, row.position)
             else:
+                row.user = user_name(row.user)
                 rows.append(row)
         cells = {name: pa.chunked_array([pa.array([_text(getattr(row, name)) for row in rows], pa.string())])
                  for name in TEXT_FIELDS}  # fmt: skip

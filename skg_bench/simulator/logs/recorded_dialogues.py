@@ -16,7 +16,7 @@ from typing import Any
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_of, text_of
-from skg_bench.simulator.logs.recorded_rows import LeftOut, RecordedTurn
+from skg_bench.simulator.logs.recorded_rows import LeftOut, RecordedTurn, user_name
 
 ASSUMES = {
     "users": "dialogues go to pseudo-users by key: no persons, so nothing here is somebody's growth or habit",
@@ -169,7 +169,7 @@ def as_pseudo_users(dialogues: Sequence[Dialogue], per_user: int, users: bool = 
     n_users = max(1, round(len(dialogues) / per_user))
     days, rows = Counter[Any](), list[RecordedTurn]()
     for name, turns in sorted(dialogues, key=lambda dialogue: _hash(dialogue[0])) if users else dialogues:
-        user = f"pseudo-user {_hash(f'user of {name}') % n_users}" if users else turns[0].user
+        user = f"pseudo-user {_hash(f'user of {name}') % n_users}" if users else user_name(turns[0].user)
         begin = _FIRST + timedelta(days=days[user])
         days[user] += 1
         for i, row in enumerate(turns):

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
 from itertools import chain, islice
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, lines_of, parquet_of
 from skg_bench.core.types import RATINGS
-from skg_bench.simulator.logs.recorded_cells import other_currency, readable_time
+from skg_bench.simulator.logs.recorded_cells import number_of, other_currency, readable_time
 from skg_bench.simulator.logs.recorded_rows import TURN_FIELDS
 
 Sample = Mapping[str, Sequence[Any]]  # the first rows of each column
@@ -216,9 +217,8 @@ _CHECKED = (
 def rating_words(words: Sequence[str]) -> tuple[dict[str, list[str]], str] | None:
     """Words for each of RATINGS, and what has to be true for them; None where some word is not known."""
     known = {word.replace("_", " "): rating for rating, some in _WORDS.items() for word in some.split()}
-    try:
-        numbers = {word: float(word.replace(",", ".")) for word in words}
-    except ValueError:
+    numbers = {word: number_of(word.replace(",", ".")) for word in words}
+    if any(map(isnan, numbers.values())):
         if not all(word.lower() in known for word in words):
             return None
         meaning, given = {word: known[word.lower()] for word in words}, "they mean what they say"

@@ -22,7 +22,7 @@ from skg_bench.core.types import RATINGS
 from skg_bench.core.world import AS_SERVED, AsServed, Metered, MeteredColumn
 from skg_bench.simulator.logs.recorded_cells import Moments, moments, numbers
 from skg_bench.simulator.logs.recorded_columns import TEXT_FIELDS, LogColumns
-from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut
+from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut, spelled
 
 MICRO = 1_000_000  # microseconds in a second
 MOST_WEEKS = 520  # weeks of a run
@@ -114,7 +114,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     than a run can be.
     """
     when = moments(rows.cells.get("time", rows.times) or (), reading.zone, reading.day_first, name)
-    users, user = rows.coded("user")
+    users, user = rows.coded("user", spelled)
     texts, text = rows.coded("message")
     kept = _kept(rows, (user, text), when, out)
     if not len(kept):

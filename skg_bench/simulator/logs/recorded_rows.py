@@ -1,5 +1,6 @@
 """Rows of a log in a file: JSON lines or Parquet. What cannot be read is counted, with its place."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,6 +144,18 @@ def _parquet(path: Path, wanted: Mapping[str, str], most: int | None) -> Iterato
 
     for position, row in enumerate(parquet_rows(path, names, most), 1):
         yield position, {name: row[column] for name, column in wanted.items()}
+
+
+def spelled(name: str) -> str:
+    """A name without blanks around it, in one form of Unicode."""
+    return unicodedata.normalize("NFC", name.strip())
+
+
+def user_name(value: object) -> object:
+    """A user, by a name that is spelled so, or by a number: a whole one is the same however the file holds it."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return spelled(value) if isinstance(value, str) else value
 
 
 def flaw(row: RecordedTurn) -> str | None:

@@ -40,6 +40,7 @@ def sheet(folder: Path, *rows: str, name: str = "ann.csv", head: str = "pair,lab
     [
         (f"{PAIR},rigth", "row 2: label 'rigth'; valid: wrong, near, right, unknown"),
         ("12 34,right", "row 2: pair '12 34' is no digest"),
+        ("12_34,right", "row 2: pair '12_34' is no digest"),
         (f"{PAIR},right,more", "row 2: 3 cells, and 2 columns"),
         (f'{PAIR},"right', "is no whole CSV file"),
     ],
