@@ -18,6 +18,7 @@ from yaml import YAMLError
 
 from skg_bench.app.interpolations import check_interpolations
 from skg_bench.app.packages import groups, packages
+from skg_bench.app.written_secrets import check_secrets
 from skg_bench.core.errors import UsageError, nearest
 
 Config = dict[str, Any]
@@ -36,7 +37,7 @@ class HydraTrees:
         """The tree of these choices. `root`: the file that they are chosen for; None: what is chosen, alone, in half of
         the time.
 
-        Raises UsageError for one that does not compose, or that asks a resolver.
+        Raises UsageError for one that does not compose, that asks a resolver, or that holds a secret.
         """
         if choices not in self._trees:
             while len(self._trees) >= _TREES:
@@ -45,6 +46,7 @@ class HydraTrees:
                 tree = _composed(root, [*choices, *_search_path()])
             for key, node in tree.items():
                 check_interpolations(key, node)
+                check_secrets(key, node)
             self._trees[choices] = tree
         return self._trees[choices]
 

@@ -17,6 +17,7 @@ from hydra.errors import HydraException
 
 from skg_bench.app.interpolations import check_interpolations
 from skg_bench.app.packages import INSIDE, groups
+from skg_bench.app.written_secrets import check_secrets
 from skg_bench.core.errors import UsageError, nearest
 
 Tree = Mapping[str, Any]
@@ -46,12 +47,13 @@ _ARMS = re.compile(r"(?P<sign>\+\+?|~)?(?P<path>arms(\.[^=]*)?)(=(?P<value>.*))?
 def parse(texts: Sequence[str], where: str = "") -> list[Override]:
     """Overrides in Hydra's grammar; those of `arms` in yaml's, as `=` has no place inside a list of Hydra's.
 
-    Raises UsageError on bad grammar, on sweeps, on packages, on resolvers and on unknown options of a group; `where`
-    begins it.
+    Raises UsageError on bad grammar, on sweeps, on packages, on resolvers, on secrets and on unknown options of a
+    group; `where` begins it.
     """
     parsed = [_of_arms(text, where) if _ARMS.fullmatch(text) else _plain(_parsed(text, where), where) for text in texts]
     for override in parsed:
         check_interpolations(override.path, override.value, where)
+        check_secrets(override.path, override.value, where)
     return parsed
 
 
