@@ -4,9 +4,13 @@ Copies come first, while the run still says what they hold. Then all files are w
 moved over them (runfolder/forgetting.py): a command that was killed is completed by the next one.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from html import escape
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +36,11 @@ from skg_bench.runfolder.wholeness import lost_shards
 
 _OURS = (MANIFEST, *TABLES, LABELS_FILE, *shards.LOGS, ASKS_FOLDER, "pool")  # in a run folder
 _RECORDED = "skg_bench.llm.recorded.RecordedModel"
-_SHORT = 3  # characters of a name that stands in any file
+_SHORT = 3  # characters or bytes; a shorter name stands in any file
+_ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "cp1252")  # those in which a log may be, without marks
+_DOUBLED = ("", '"', "'", "\\")  # what CSV, yaml and JSON write twice
+# Beginnings of files of gzip, zip (spreadsheets too), Zstandard, bzip2, xz, 7-Zip, Parquet and PDF.
+_COMPRESSED = (b"\x1f\x8b", b"PK\3\4", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"PAR1", b"%PDF")
 
 
 def forget_user(folder: Path, user: str, recordings: Sequence[Path]) -> bool:
@@ -179,12 +187,55 @@ def _recorded(node: object) -> Iterator[str]:
 
 
 def _other_files(folder: Path, user: str) -> Iterator[str]:
-    """Lines on files that somebody put into the folder, and that hold the name."""
-    name = user.encode()
-    for file in sorted(folder.rglob("*")) if len(name) >= _SHORT else ():
+    """Lines on files that somebody put into the folder, and that hold the name, or may hold it."""
+    searches = _searches(user)
+    for file in sorted(folder.rglob("*")):
         ours = file.relative_to(folder).parts[0] in _OURS or file.match(JUDGE_FILE.format("*"))
-        if file.is_file() and not ours and name in bytes_of(file):
-            yield f"{file} is no file of the run, and has this name in it: delete it, or take the name out"
+        if file.is_file() and not ours and (reason := _reason(file, searches)):
+            yield f"{file} is no file of the run, and {reason}"
+
+
+def _reason(file: Path, searches: Collection[re.Pattern[bytes]]) -> str:
+    """Reason to look at a file, and what to do; empty: it does not hold the name."""
+    if not searches:
+        return "the name is too short to be looked for: see whether this user is in it, and delete it then"
+    try:
+        content = bytes_of(file)
+    except UsageError as error:
+        return f"was not looked into ({error}): delete it if this user may be in it"
+    if any(search.search(content) for search in searches):
+        return "has this name in it: delete it, or take the name out"
+    if content.startswith(_COMPRESSED):
+        return "holds compressed data, which was not looked into: delete it if this user may be in it"
+    return ""
+
+
+def _searches(name: str) -> list[re.Pattern[bytes]]:
+    """Searches for a name as a file may write it, by encoding; none for a name that stands in any file."""
+    if len(name.encode()) < _SHORT:
+        return []
+    patterns = set[bytes]()  # a name in ASCII is the same in two encodings
+    for encoding, doubled in product(_ENCODINGS, _DOUBLED):
+        with suppress(UnicodeEncodeError):  # it has no such characters
+            if len(name.encode(encoding)) >= _SHORT:
+                signs = [[re.escape(form.encode(encoding)) for form in _forms(sign, doubled)] for sign in name]
+                patterns.add(b"".join(b"(?:" + b"|".join(forms) + b")" for forms in signs))
+    return [re.compile(pattern) for pattern in patterns]
+
+
+def _forms(sign: str, doubled: str) -> list[str]:
+    """A character as texts, CSV, JSON, scripts and HTML write it. No form is another one twice, as a search would try
+    all ways to read a row of quotes.
+    """
+    plain = sign * 2 if sign == doubled else sign
+    if sign.isascii() and (sign.isalnum() or sign == " "):
+        return [plain]
+    units, number = sign.encode("utf-16-be").hex(" ", 2), ord(sign)
+    script = [f"\\u{digits}".replace(" ", "\\u") for digits in (units, units.upper())]
+    html = [escape(sign), f"&#{number};", f"&#x{number:x};", f"&#x{number:X};", *(["&apos;"] if sign == "'" else [])]
+    json_too = [] if sign == "\\" else [f"\\{sign}", json.dumps(sign)[1:-1]]
+    forms = {plain, *script, *html, *json_too}
+    return sorted(forms if plain == sign else forms - {sign})
 
 
 def _texts_of_others(texts: Collection[str], user: str) -> Iterator[str]:
