@@ -100,7 +100,7 @@ def test_words_that_repeat_an_answer_are_judged_as_that_answer_and_others_are_no
 
 def test_a_fork_to_the_same_assistant_goes_on_as_if_nothing_had_happened(base: Run) -> None:
     trunk, fork, short = (base.turns(arm).drop_columns(["arm"]) for arm in ("toy", "fork", "short"))
-    assert [c for c in trunk.column_names if world.bits(trunk[c]) != world.bits(fork[c])] == []
+    assert world.unlike(trunk, fork) == []
     early = trunk["turn"].to_numpy() < CUT
     assert (
         trunk.filter(pa.array(early))

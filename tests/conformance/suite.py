@@ -332,7 +332,7 @@ def forked(together: Run, users: range, pair: Sequence[str] = ("itself", "fork")
         if itself.num_rows != fork.num_rows:
             yield f"{log}: {itself.num_rows} rows and {fork.num_rows}"
         else:
-            yield from (f"{log} {c}" for c in itself.column_names if world.bits(itself[c]) != world.bits(fork[c]))
+            yield from (f"{log} {column}" for column in world.unlike(itself, fork))
 
 
 def _lists(case: Case) -> list[str]:

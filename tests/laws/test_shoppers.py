@@ -109,7 +109,7 @@ def test_a_fork_with_the_same_components_goes_on_as_its_trunk(base: Run) -> None
     for log in world.LOGS:
         for pair in (("live", "as_before"), ("slow", "slow_on")):
             trunk, fork = (world.rows(base, log, arm, range(USERS)).drop_columns(["arm"]) for arm in pair)
-            assert [c for c in trunk.column_names if world.bits(trunk[c]) != world.bits(fork[c])] == [], (log, pair)
+            assert world.unlike(trunk, fork) == [], (log, pair)
 
 
 def test_without_a_mood_nothing_wears_off(base: Run) -> None:
