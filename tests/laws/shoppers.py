@@ -6,7 +6,8 @@ of a process, or kill it.
 
 import json
 import sys
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from skg_bench.app.compose import Composed, compose
@@ -65,9 +66,13 @@ WORLD = (
 )
 
 
-@lru_cache(maxsize=16)
+@cache
 def composition(users: int, arms: tuple[str, ...] = ALL) -> Composed:
-    """The world with these arms."""
+    """The world with these arms: taken from all, which are composed once, but for a process that runs a few alone."""
+    if (users, arms) != (1, ALL) and __name__ != "__main__":
+        every = composition(1)
+        root = {**every.root, "users": users, "arms": {arm: ARMS[arm] for arm in arms}, "reference": arms[0]}
+        return replace(every, root=root, arms={arm: every.arms[arm] for arm in arms})
     table = json.dumps({name: ARMS[name] for name in arms})
     return compose([*WORLD, f"users={users}", f"arms={table}", f"reference={arms[0]}"])
 
