@@ -120,7 +120,8 @@ def test_a_planted_kind_is_archived_more_often_than_by_a_coin(tmp_path: Path) ->
     """Users listen to an average kind in 73 % of cases, to the planted one in 5 %, and skills are chosen at random: a
     chooser that reads ratings leaves a bad skill alone before it has enough of them.
     """
-    run = shoppers(tmp_path / "strategies", -4.0, tmp_path / "run", "simulator.persuades=1.0", "policy=uniform")
+    changes = ("simulator.persuades=1.0", "policy=uniform", "~arms.live")
+    run = shoppers(tmp_path / "strategies", -4.0, tmp_path / "run", *changes)
     coin, share, count = scored(run, "lift", KIND)
     assert count > 100
     assert share > 2 * coin
