@@ -29,6 +29,8 @@ ARMS = (
     "skg", "answer", "sham", "without", "masked", "prompted", "epsilon", "always", "exact", "frequency", "random",
     "oracle", "never",
 )  # fmt: skip
+COLUMNS = ["user", "turn", "time", "intent", "request_type", "answerable", "answer_correct", "fallback_to_llm", "skill",
+           "shortlist", "combined", "cause"]  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -87,10 +89,10 @@ def recomputed(run: Run, arm: str) -> list[tuple[Row, str]]:
     corpus = load_corpus()
     ttl = {name: int(corpus.ttl[corpus.intent[i]]) for i, name in enumerate(corpus.types)}
     updates: dict[tuple[int, int], list[Row]] = {}
-    for u in rows(run.updates(arm)):
+    for u in rows(run.updates(arm, ["user", "turn", "time", "op", "skill", "source_turn"])):
         updates.setdefault((u["user"], u["turn"]), []).append(u)
     results, book, turn_of = [], dict[int, Entry](), dict[int, Row]()
-    for r in rows(run.turns(arm)):
+    for r in rows(run.turns(arm, COLUMNS)):
         if r["turn"] == 0:
             book, turn_of = {}, {}
         turn_of[r["turn"]] = r
