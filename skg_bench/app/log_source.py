@@ -231,9 +231,16 @@ def _settings(table: LogTable, columns: dict[str, str], given: Given, name: str)
     if "latency_ms" in columns and "simulator.latency_unit" not in given:
         waits = [None if word is None else str(word) for word in table.words(columns["latency_ms"])]
         values = numbers(waits, given.get("simulator.decimal", "," if comma else "."), "waits", "simulator.decimal")
-        seconds = recorded_guess.in_seconds(columns["latency_ms"], values[~np.isnan(values)].tolist())
-        settings["latency_unit"] = "s" if seconds else "ms"
-        notes.append(f"waits: taken for {'seconds' if seconds else 'milliseconds'}; else simulator.latency_unit=ms|s")
+        unit = recorded_guess.wait_unit(columns["latency_ms"], values[~np.isnan(values)].tolist())
+        if not unit:
+            raise UsageError(
+                f"{name}: waits in {columns['latency_ms']!r}, at most {np.nanmax(values):g}, could be seconds or "
+                "milliseconds; say simulator.latency_unit=s or simulator.latency_unit=ms"
+            )
+        settings["latency_unit"] = unit
+        notes.append(
+            f"waits: taken for {'seconds' if unit == 's' else 'milliseconds'}; else simulator.latency_unit=ms|s"
+        )
     if "satisfaction" in columns and not any(path.startswith("simulator.rated_") for path in given):
         words = _distinct(table.words(columns["satisfaction"]))
         rated = recorded_guess.rating_words(words)
@@ -242,6 +249,12 @@ def _settings(table: LogTable, columns: dict[str, str], given: Given, name: str)
             notes.append(
                 f"ratings are left out, as {', '.join(map(repr, words[:10]))} say nothing of themselves; give "
                 "simulator.columns.satisfaction and simulator.rated_ok, rated_partial, rated_miss=[...]"
+            )
+        elif doubt := recorded_guess.rating_doubt(columns["satisfaction"], words):
+            raise UsageError(
+                f"{name}: ratings in {columns['satisfaction']!r}, such as {', '.join(words[:10])}, {doubt}; say what "
+                "they mean: simulator.rated_ok=[...] simulator.rated_partial=[...] simulator.rated_miss=[...]; or "
+                "leave out the column: simulator.columns.satisfaction=null"
             )
         else:
             meaning, where = rated

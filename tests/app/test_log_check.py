@@ -15,7 +15,7 @@ from skg_bench.runfolder.manifest import manifest_of, run_key
 from skg_bench.simulator.logs.recorded import Recorded
 from skg_bench.simulator.logs.recorded_guess import mapping, rating_words
 from tests.app.test_cli import call, refused
-from tests.simulator.logs.logs import turn, write_lines
+from tests.simulator.logs.logs import turn, write_csv, write_lines
 
 PROSE = ["how long does tea steep", "will it rain today", "set an alarm for six", "how long for tea"]
 
@@ -138,6 +138,57 @@ def test_ratings_that_say_nothing_of_themselves_are_left_out_and_said(tmp_path: 
     assert "satisfaction" not in printed(str(path)).record.knows
     given = "simulator.rated_ok=[blue]"
     assert printed(str(path), given).record.knows == ("satisfaction",)
+
+
+def with_cells(path: Path, column: str, *cells: str) -> Path:
+    rows = [
+        turn(f"u{i % 2}", f"2024-03-{i + 1:02d}", f"{PROSE[i % 4]} {i}", **{column: c}) for i, c in enumerate(cells)
+    ]
+    return write_csv(path, rows)
+
+
+@pytest.mark.parametrize(("column", "cells", "why"), [
+    ("Note", ["1", "2", "5"], "could be marks, of which 1 is best in some countries"),
+    ("note_client", ["12", "3", "10", "0"], None),
+    ("Note", ["0", "1"], None), ("note", ["gut", "schlecht"], None),
+    ("rating", ["1", "2", "3"], "do not show the best of their scale"),
+    ("rating", ["0", "1", "2", "3", "4", "5"], "do not show the best of their scale"),
+    ("rating", ["1", "1"], "do not show the best of their scale"), ("rating", ["0"], "do not show the best"),
+    ("rating", ["3", "4", "5"], None), ("stars", ["5"], None), ("rating", ["0", "1"], None),
+    ("rating", ["-1", "0"], None), ("rating", [""], None), ("rating", ["1", "10"], None),
+])  # fmt: skip
+def test_numbers_of_ratings_that_could_mean_something_else_are_refused_with_the_options(
+    tmp_path: Path, column: str, cells: list[str], why: str | None
+) -> None:
+    """German marks, and a scale of 1 to 3, were taken for stars of 1 to 5."""
+    path = str(with_cells(tmp_path / "log.csv", column, *cells))
+    if why is None:
+        assert call("data", "check", path)[0] == 0
+        return
+    error = refused("data", "check", path)
+    assert f"log.csv: ratings in '{column}', such as {cells[0]}" in error
+    assert why in error
+    assert printed(path, f"simulator.rated_ok=[{','.join(dict.fromkeys(cells))}]").record.knows == ("satisfaction",)
+    assert printed(path, "simulator.columns.satisfaction=null").record.knows == ()
+
+
+@pytest.mark.parametrize(("column", "cells", "unit"), [
+    ("latency", ["25", "30", "55.5"], None), ("dauer", ["1", "2"], None),
+    ("latency", ["0,25", "30"], "s"), ("latency", ["25", "30", "900"], "s"), ("latency", ["25", "300"], "ms"),
+    ("wait s", ["25", "30"], "s"), ("latency_ms", ["25", "30"], "ms"),
+    ("response_time (milliseconds)", ["25", "30"], "ms"), ("latency", ["0", "0"], "s"),
+])  # fmt: skip
+def test_short_waits_without_a_unit_are_refused_with_the_option(
+    tmp_path: Path, column: str, cells: list[str], unit: str | None
+) -> None:
+    path = str(with_cells(tmp_path / "log.csv", column, *cells))
+    if unit is not None:
+        assert printed(path).latency_unit == unit
+        return
+    error = refused("data", "check", path)
+    assert f"log.csv: waits in '{column}', at most {cells[-1]}, could be seconds or milliseconds" in error
+    assert "say simulator.latency_unit=s or simulator.latency_unit=ms" in error
+    assert printed(path, "simulator.latency_unit=ms").record.knows == ("latency_ms",)
 
 
 def test_a_date_that_could_be_either_is_refused_with_the_option_and_taken_with_it(tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ _NAMES = {  # how columns are called, English and German, the more telling first
 }
 _PARTS, _HUMP = re.compile(r"[^\W_]+"), re.compile(r"(?<=[a-z])(?=[A-Z])")
 _FRACTION = re.compile(r"-?\d*[.,](?!\d{3}$)\d*[1-9]\d*")  # 1,234 may be an id with its thousands apart
+_MILLISECONDS = {"ms", "msec", "millis", "milliseconds", "millisekunden"}
+_MARKS = {"note", "noten", "schulnote"}  # of schools: 1 is best in Germany, 20 in France
 _SECONDS = re.compile(r"(_|\b)(s|sec|secs|seconds|sek|sekunden)\)?$")
 _WORDS = {
     "ok": "ok okay good great yes ja true up thumbs_up positive like helpful satisfied correct gut sehr_gut zufrieden "
@@ -230,9 +232,28 @@ def rating_words(words: Sequence[str]) -> tuple[dict[str, list[str]], str] | Non
     return {rating: [word for word in words if meaning[word] == rating] for rating in RATINGS}, given
 
 
-def in_seconds(column: str, values: Sequence[float]) -> bool:
-    """Are waiting times in seconds? The end of their column's name tells, else whether half of them are below 60."""
+def rating_doubt(column: str, words: Sequence[str]) -> str:
+    """Reason why numbers that `rating_words` knows may mean something else; empty: none, or they are words. That nobody
+    rated as badly as can be is no reason.
+    """
+    numbers = {number_of(word.replace(",", ".")) for word in words}
+    scale = next((scale for scale, *_ in _SCALES if numbers <= scale), set[int]())
+    if not (numbers and scale) or -1 in numbers or numbers == {0, 1}:
+        return ""
+    if _MARKS & set(_PARTS.findall(column.lower())):
+        return "could be marks, of which 1 is best in some countries"
+    return "" if max(scale) in numbers and numbers != {1} else "do not show the best of their scale"
+
+
+def wait_unit(column: str, values: Sequence[float]) -> str:
+    """Unit of waiting times, s or ms: the end of their column's name tells, else whether half of them are below 60.
+    Empty: all are, and none is a part of 1, which would be less than a millisecond.
+    """
     plain = column.strip().lower()
-    if "ms" in re.findall(r"[^\W_]+", plain):
-        return False
-    return bool(_SECONDS.search(plain)) or (bool(values) and sorted(values)[len(values) // 2] < 60)
+    if _MILLISECONDS & set(_PARTS.findall(plain)):
+        return "ms"
+    if _SECONDS.search(plain):
+        return "s"
+    if any(values) and max(values) < 60 and not any(0 < value < 1 for value in values):
+        return ""
+    return "s" if values and sorted(values)[len(values) // 2] < 60 else "ms"
