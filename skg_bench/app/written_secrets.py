@@ -37,8 +37,8 @@ def _check(path: str, name: str, value: object, where: str) -> None:
         raise UsageError(
             f"{where}{path} {'is named as a secret is' if named else 'holds what looks like a key'}, and is not shown "
             "here, as manifests and pages show what a configuration says. Leave it out, and read it from the "
-            "environment: in a class by os.environ, or by a parameter such as key_from that names the variable. If it "
-            "is no secret, give it another name"
+            "environment: in a class by os.environ, with launcher.variables=[NAME] so that workers see it, or by a "
+            "parameter such as key_from that names the variable. If it is no secret, give it another name"
         )
 
 
