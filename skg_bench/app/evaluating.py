@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -83,14 +84,14 @@ def evaluate(
     name, chosen = _chosen(assistant)
     mine = ["assistant=python", chosen]
     if parameters:
-        mine.append(f"assistant.parameters={json.dumps(dict(parameters))}")
+        mine.append(f"assistant.parameters={_in_override(parameters)}")
     more = {arm: _deepened(mine, texts) for arm, texts in (arms or {}).items()}
     table = {_REFERENCE: ["policy=never", "curator=none"], name: mine, **more}
     question = f"question={json.dumps(f'Is {name} better for its users than the model alone?')}"
     words = [
         *_SIZE,
         question,
-        f"arms={json.dumps(table)}",
+        f"arms={json.dumps(table, ensure_ascii=False)}",
         f"reference={_REFERENCE}",
         f"learner={name}",
         "contrasts=[]",
@@ -102,6 +103,18 @@ def evaluate(
     lines = [*outside_sentences(run, _REFERENCE), *of_arms, *verdict.finding_sentences(summary, name)]
     lines += [*verdict.cautions(summary), *cosine_sentences(run)]
     return Evaluation(run, name, [sentence.text for sentence in lines])
+
+
+def _in_override(value: object) -> str:
+    """A value in the grammar of overrides. It is not that of JSON: keys are bare, and a backslash stands for itself."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_in_override(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_in_override, value))}]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    escaped = re.sub(r'(\\*)("|\Z)', lambda match: match[1] * 2 + match[2].replace('"', '\\"'), value)
+    return f'"{escaped}"'
 
 
 def _deepened(mine: Sequence[str], texts: Sequence[str]) -> list[str]:

@@ -178,3 +178,24 @@ def test_leaks_come_first_and_what_nobody_can_judge_has_bounds(tmp_path: Path) -
     assert third.startswith("leaky was not checked for memory outside of its state")
     assert rest == []
     assert "LEAKS" in (made.path / "report.html").read_text("utf-8")
+
+
+PARAMETERS = {
+    "most": 3, "least": 1e-07, "said": 'a "b" c\\n d\\', "all": True, "none": None, "number": "12", "empty": "",
+    "deep": {"list": [1, "two", {"sign": "it's, {so}: [ok]"}], "nothing": {}, "line": "Zoë\nand 😀"},
+}  # fmt: skip
+
+
+def test_parameters_are_the_keywords_of_the_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "class Mine:\n    def __init__(self, **given):\n        self.given = given\n\n"
+        "    def answer(self, user, time, message, model):\n        return repr(sorted(self.given))\n"
+    )
+    made = skg_bench.evaluate("mine.py:Mine", ["users=1", "weeks=1"], parameters=PARAMETERS, progress=False)
+    assert made.run.manifest["compositions"]["Mine"]["assistant"]["parameters"] == PARAMETERS
+    with pytest.raises(
+        UsageError, match=r"arm 'Mine': assistant\.parameters\.api_key is named as a secret is"
+    ) as error:
+        skg_bench.evaluate("mine.py:Mine", parameters={"api_key": "hunter2-and-more"})
+    assert "hunter2" not in str(error.value)
