@@ -173,7 +173,7 @@ def test_numbers_of_ratings_that_could_mean_something_else_are_refused_with_the_
 
 
 @pytest.mark.parametrize(("column", "cells", "unit"), [
-    ("latency", ["25", "30", "55.5"], None), ("dauer", ["1", "2"], None),
+    ("latency", ["25", "30", "55"], None), ("latency", ["2.5", "14.2"], "s"), ("dauer", ["1", "2"], None),
     ("latency", ["0,25", "30"], "s"), ("latency", ["25", "30", "900"], "s"), ("latency", ["25", "300"], "ms"),
     ("wait s", ["25", "30"], "s"), ("latency_ms", ["25", "30"], "ms"),
     ("response_time (milliseconds)", ["25", "30"], "ms"), ("latency", ["0", "0"], "s"),
@@ -324,7 +324,7 @@ def test_a_large_log_of_two_byte_letters_is_looked_at_whole(tmp_path: Path, monk
 
 
 def test_a_run_says_what_it_takes_for_granted(tmp_path: Path) -> None:
-    rows = [f"2024-03-05 1{i}:00,u{i % 2},{PROSE[i]},{i + 2},{'ABFA'[i]}" for i in range(4)]
+    rows = [f"2024-03-05 1{i}:00,u{i % 2},{PROSE[i]},{i + 2.5},{'ABFA'[i]}" for i in range(4)]
     (tmp_path / "log.csv").write_text("\n".join(["time,user,message,latency,rating", *rows]) + "\n")
     code, out, err = call("run", str(tmp_path / "log.csv"), "users=none")
     assert (code, "users='none'" in err) == (2, True)

@@ -247,13 +247,13 @@ def rating_doubt(column: str, words: Sequence[str]) -> str:
 
 def wait_unit(column: str, values: Sequence[float]) -> str:
     """Unit of waiting times, s or ms: the end of their column's name tells, else whether half of them are below 60.
-    Empty: all are, and none is a part of 1, which would be less than a millisecond.
+    Empty: all are, and all are whole, as milliseconds are and seconds may be.
     """
     plain = column.strip().lower()
     if _MILLISECONDS & set(_PARTS.findall(plain)):
         return "ms"
     if _SECONDS.search(plain):
         return "s"
-    if any(values) and max(values) < 60 and not any(0 < value < 1 for value in values):
+    if any(values) and max(values) < 60 and all(value % 1 == 0 for value in values):
         return ""
     return "s" if values and sorted(values)[len(values) // 2] < 60 else "ms"
