@@ -19,7 +19,7 @@ from skg_bench.simulator.logs.dataset_rows import DatasetSplit, chosen_split, is
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_guess import first_rows
 from skg_bench.simulator.logs.recorded_parquet import parquet_rows
-from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, Cells, LeftOut, check_columns
+from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, Cells, LeftOut, check_mapped
 
 MESSAGE_COLUMNS = ("text", "utterance", "utt", "sentence", "query", "message")  # usual names of the column of messages
 LABELS = ("label_text", "category", "intent", "label", "labels")  # and of that of intents
@@ -173,7 +173,7 @@ def _separated(file: Path, out: LeftOut) -> Iterator[tuple[int, Cells]]:
 
 def _arrow(file: Path) -> Iterator[tuple[int, Cells]]:
     def wanted(names: Sequence[str]) -> Sequence[str]:
-        check_columns(file, {name: name for name in names}, names)
+        check_mapped(file, {name: name for name in names}, names)
         return names
 
     try:

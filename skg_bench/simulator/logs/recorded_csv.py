@@ -21,7 +21,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of
 from skg_bench.core.grid import I64
 from skg_bench.simulator.logs.recorded_columns import LogColumns
-from skg_bench.simulator.logs.recorded_rows import LeftOut, check_columns
+from skg_bench.simulator.logs.recorded_rows import LeftOut, check_mapped
 from skg_bench.simulator.logs.recorded_size import bytes_at_most
 
 TEXT_TABLES = (".csv", ".tsv")
@@ -112,7 +112,7 @@ class CsvFile:
         Raises UsageError for a mapping that names a column that is absent, or there twice.
         """
         heading = self.dialect.heading
-        check_columns(self.path, wanted, heading)
+        check_mapped(self.path, wanted, heading)
         at = {name: heading.index(column) for name, column in wanted.items()}
         lines = self._lines()
         ends = None if lines is None else self._record_ends(lines)

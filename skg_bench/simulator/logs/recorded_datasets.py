@@ -13,7 +13,7 @@ from skg_bench.simulator.logs.recorded_rows import (
     ColumnNames,
     LeftOut,
     RecordedTurn,
-    check_columns,
+    check_mapped,
     mapped_columns,
     turns_of,
 )
@@ -39,7 +39,7 @@ def turns_of_split(split: DatasetSplit, columns: ColumnNames, out: LeftOut) -> l
     wanted, rows = mapped_columns(split.path, columns), list[RecordedTurn]()
     for position, row in split.rows():
         if position == 1:
-            check_columns(split.path, wanted, row)
+            check_mapped(split.path, wanted, row)
         cells = {name: row[column] for name, column in wanted.items()}
         if isinstance(cells["message"], Mapping):
             cells["message"] = records(cells["message"])

@@ -98,7 +98,7 @@ def mapped_columns(path: Path | str, columns: ColumnNames) -> dict[str, str]:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def check_columns(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
+def check_mapped(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
     """Raises UsageError for a mapped column that the table does not have, or has twice."""
     have = list(columns)
     for name, column in wanted.items():
@@ -133,13 +133,13 @@ def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator
         else:
             out.add("no whole JSON object", position)
     if rows:
-        check_columns(path, wanted, sorted(seen))
+        check_mapped(path, wanted, sorted(seen))
     yield from rows
 
 
 def _parquet(path: Path, wanted: Mapping[str, str], most: int | None) -> Iterator[tuple[int, Cells]]:
     def names(have: Iterable[str]) -> list[str]:
-        check_columns(path, wanted, have)
+        check_mapped(path, wanted, have)
         return list(dict.fromkeys(wanted.values()))
 
     for position, row in enumerate(parquet_rows(path, names, most), 1):
