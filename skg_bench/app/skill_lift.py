@@ -165,7 +165,7 @@ def _sentences(worths: SkillWorths) -> Iterator[str]:
         f"skill{what}: together the whole difference"
     )
     hurts = lifts.share_that_hurts()
-    yield f"of a user's served skills, {number(hurts.mean, 'share')} hurt ({_ends(hurts, 'share')}, over users)"
+    yield f"of a user's served skills, {number(hurts.mean, 'share')} hurt ({_ends(hurts)}, over users)"
     if served.any():
         low, middle, high = (number(q, "utility", signed=True) for q in lifts.quantiles(0.1, 0.5, 0.9))
         yield f"lift of a served skill: 10 % have at most {low}, half at most {middle}, 10 % at least {high}"
@@ -203,9 +203,8 @@ def _exact_sentences(lifts: Lifts, known: F64, choice: PlayedSkills) -> Iterator
     )
 
 
-def _ends(estimate: Estimate, unit: str) -> str:
-    low, high = estimate.interval(new=False)
-    return interval(low, high, unit)
+def _ends(share: Estimate) -> str:
+    return interval(*share.interval(new=False, bounds=(0.0, 1.0)), "share")
 
 
 def _signed(estimate: Estimate) -> str:

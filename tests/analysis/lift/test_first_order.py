@@ -1,6 +1,7 @@
 """First-order lift: it adds up, holds against runs without a skill, and tells a good skill from a harmful one."""
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,18 @@ def test_the_command_lists_the_worst_and_writes_all(base: Run, tmp_path: Path) -
     assert [float(row["lift"]) for row in rows] == sorted(float(row["lift"]) for row in rows)
     assert rows[0]["name"][:9] in printed
     assert "unnamed" not in printed
+
+
+def test_the_interval_of_a_share_stays_within_all_and_nothing(base: Run) -> None:
+    """Of six users, whose shares lie far apart, Student's interval leaves 0 to 100 %."""
+    found = [
+        re.search(r"([-0-9.]+) % hurt \(([-0-9.]+) % to ([-0-9.]+) %", call("skills", str(base.path), "--arm", arm)[1])
+        for arm in ("everything", "skg", "prompted")
+    ]
+    shares = [[float(share) for share in each.groups()] for each in found if each]
+    assert len(shares) == 3
+    assert [(low, high) for mean, low, high in shares if not 0 <= low <= mean <= high <= 100] == []
+    assert any(low == 0 or high == 100 for _, low, high in shares)
 
 
 def test_what_has_no_lift_is_refused_by_name(base: Run, tmp_path: Path) -> None:
