@@ -276,7 +276,7 @@ def _why_open(summary: Summary, gap: DifferenceFigure) -> str:
         return " A single user shows nothing about other users."
     if gap.p_new is not None and gap.p_new < ALPHA:
         return " It does not hold once corrected for the number of arms."
-    return f" A run of this size detects {_detectable(gap)}; {_larger(summary)} detects less."
+    return f" A run of this size detects {_detectable(gap)}; {_larger(summary)} detects smaller differences."
 
 
 def _larger(summary: Summary) -> str:

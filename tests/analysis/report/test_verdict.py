@@ -99,7 +99,7 @@ def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
     [
         (
             {"mean": 0.001, **SIZES, "p_new": 0.6},
-            "A run of this size detects +0.010 or -0.020; profile=demo detects less.",
+            "A run of this size detects +0.010 or -0.020; profile=demo detects smaller differences.",
         ),
         ({"mean": 0.008, "mde_new": 0.01, "p_new": 0.03}, "It does not hold once corrected for the number of arms."),
         ({"verdict": "withheld"}, "The requests have too few effective intents: an interval takes 4."),
@@ -135,7 +135,7 @@ def test_larger_profiles_are_named_by_the_size_of_the_run(figures: Summary) -> N
     assert {content["weeks"] for content in profiles.values()} == {WEEKS}
     for users, larger in ((99, "profile=demo"), (100, "profile=paper"), (1000, "one with more users")):
         sentence = _title(replace(figures, users=users), verdict="inconclusive", p_new=0.5, significant=False)
-        assert sentence.text.endswith(f"; {larger} detects less.")
+        assert sentence.text.endswith(f"; {larger} detects smaller differences.")
 
 
 def test_a_reference_that_is_worse_than_the_model_alone_is_named(figures: Summary) -> None:
