@@ -87,7 +87,7 @@ _paths: dict[str, str] = {}  # place on the site -> file of the repository, of t
 
 
 def uri_of(path: str) -> str:
-    """Place on the site of a file of the repository."""
+    """Place on the site of a file of the repository; MkDocs makes no page in a folder whose name begins with a dot."""
     if path == _NOTEBOOK:
         return "tutorials/notebook.md"
     if path.startswith("docs/"):
@@ -98,7 +98,7 @@ def uri_of(path: str) -> str:
         return f"{posixpath.dirname(path)}.md"
     if path.endswith((".md", ".svg", ".png")):
         return path.lower() if "/" not in path else path
-    return f"source/{path}.md"
+    return f"source/{path.removeprefix('.')}.md"
 
 
 def _file(config: MkDocsConfig, path: str) -> File:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mkdocs.config import load_config
 
 from skg_bench.analysis.report.glossary import WORDS
 
@@ -32,9 +33,26 @@ def test_files_beside_the_docs_are_pages_of_the_site(site: Path) -> None:
         "source/skg_bench/core/world.py.html",
     ):  # fmt: skip
         assert (site / place).is_file(), place
-    links = re.findall(r'(?:href|src)="([^"#?:]+)[^":]*"', (site / "how_it_works.html").read_text("utf-8"))
-    assert len(links) > 30
-    assert [link for link in links if not (site / link).exists()] == []
+
+
+def test_what_python_keeps_of_the_hooks_is_no_page() -> None:
+    left_out = load_config(str(ROOT / "mkdocs.yml")).exclude_docs
+    assert left_out is not None
+    assert left_out.match_file("__pycache__/site.cpython-311.pyc")
+    assert left_out.match_file("site.py")
+    assert not left_out.match_file("index.md")
+
+
+def test_no_link_is_dead(site: Path) -> None:
+    """MkDocs says nothing of a page that it does not make, such as one in a folder whose name begins with a dot."""
+    links = {
+        page: re.findall(r'(?:href|src)="([^"#?:]+)[^":]*"', page.read_text("utf-8"))
+        for page in site.rglob("*.html")
+        if page.name != "404.html"  # which is shown at any place
+    }
+    assert len(links[site / "how_it_works.html"]) > 30
+    dead = [(page.name, link) for page in links for link in links[page] if not (page.parent / link).exists()]
+    assert dead == []
 
 
 def test_the_reference_has_every_parameter_and_command(site: Path) -> None:
