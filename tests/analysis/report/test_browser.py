@@ -228,3 +228,19 @@ def test_on_a_phone_the_verdict_on_each_arm_is_on_the_screen(visit: Visit, page_
         box = tag.bounding_box()
         assert box is not None
         assert box["x"] + box["width"] <= 390
+
+
+def test_on_a_phone_names_of_arms_are_whole_and_the_words_above_them_wrap(visit: Visit, page_path: Path) -> None:
+    page = visit(page_path, viewport={"width": 390, "height": 800})
+    lines = page.locator("[data-table=against-utility] tbody th").evaluate_all(
+        """names => names.map(name => {
+            const text = document.createRange();
+            text.selectNode(name.lastChild);
+            return [name.textContent, text.getClientRects().length];
+        })"""
+    )
+    assert len(lines) == 2
+    assert [name for name, count in lines if count != 1] == []
+    box = page.locator("[data-table=against-utility] caption").bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
