@@ -21,6 +21,7 @@ GEOMETRY = {
     "keyLeft": KEY_LEFT, "keyColumns": KEY_COLUMNS, "keyWidth": KEY_WIDTH, "keyRow": KEY_ROW, "chars": LABEL_CHARS,
 }  # fmt: skip
 NO_LINES = "No arm that is switched on has a line here."
+SINGLE_WEEKS = "Too few users a week for a line."
 FOCUSABLE = ' tabindex="0"'  # of a chart whose values can be read off
 Track = Sequence[float | None]
 
@@ -104,11 +105,12 @@ def position_ticks(positions: Sequence[float], now: float | None = None) -> list
     step = next(k for k in (1, 2, 4, 8, 13, 26, 52, n) if n / k <= 8 or k == n)
     marks, span = [first], max(final - first, 1e-9)
     for position in positions:
-        if position == now and 0.1 * span <= position - first and final - position >= 0.08 * span:
+        aside = 0.1 if len(f"{position:g}") < 3 else 0.16  # what a short label and a long one need beside the first
+        if position == now and aside * span <= position - first and final - position >= 0.08 * span:
             marks = [mark for mark in marks if mark == first or position - mark >= 0.08 * span] + [position]
             continue
         room = (0.16 if len(marks) == 1 else 0.08) * span  # the first label names the axis
-        if position % step == 0 and position - marks[-1] >= room and final - position >= 0.1 * span:
+        if (step == 1 or position % step == 0) and position - marks[-1] >= room and final - position >= 0.1 * span:
             marks.append(position)
     return list(dict.fromkeys([*marks, final]))
 
@@ -220,13 +222,18 @@ def chart_svg(chart: Chart, visible: Collection[str], attributes: str = "") -> s
         out.append(f'<path class="band" d="{band(frame, chart.positions, series.low, series.high)}"/>')
         out.append(f'<path class="line" d="{line_path(frame, chart.positions, series.mean)}"/></g>')
     out.append(f'</g><g class="labels">{"".join(keys)}</g>')
-    empty = "" if shown or chart.ceilings else NO_LINES
-    out.append(
-        f'<text class="empty" x="{(LEFT_MARGIN + right) / 2}" y="{(TOP_MARGIN + floor) / 2}"'
-        f' text-anchor="middle">{empty}</text>'
-    )
+    empty, middle = "" if shown or chart.ceilings else NO_LINES, (TOP_MARGIN + floor) / 2
+    if _is_dashes(chart, shown):
+        empty, middle = SINGLE_WEEKS, TOP_MARGIN + 22  # clear of most dashes
+    out.append(f'<text class="empty" x="{(LEFT_MARGIN + right) / 2}" y="{middle}" text-anchor="middle">{empty}</text>')
     out.append(f'<line class="cursor" y1="{TOP_MARGIN}" y2="{floor}" x1="-9" x2="-9"/></svg>')
     return "".join(out)
+
+
+def _is_dashes(chart: Chart, shown: Sequence[Series]) -> bool:
+    """Has no line of a chart by week two weeks whose users are enough, as small runs have it?"""
+    known = [len(s.mean) - s.mean.count(None) for s in shown]
+    return chart.axis == "week" and len(chart.positions) > 1 and bool(known) and max(known) < 2
 
 
 def _labels(shown: Sequence[Series], ceilings: Sequence[Series], unit: str) -> list[str]:

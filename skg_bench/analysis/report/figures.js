@@ -95,7 +95,11 @@
     const ends = all.map((s) => [s, s.mean.findLast((v) => v !== null)]).filter(([, v]) => v !== undefined)
       .sort(([a, v], [b, w]) => chart.ceilings.includes(a) - chart.ceilings.includes(b) || w - v);
     svg.setAttribute("viewBox", `0 0 ${W} ${H + keyRow * Math.ceil(ends.length / keyColumns)}`);
-    svg.querySelector(".empty").textContent = all.length ? "" : data.empty;
+    const known = on.map((s) => s.mean.filter((v) => v !== null).length);
+    const dashes = chart.axis === "week" && positions.length > 1 && known.length > 0 && Math.max(...known) < 2;
+    const empty = svg.querySelector(".empty");
+    empty.textContent = !all.length ? data.empty : dashes ? data.few : "";
+    empty.setAttribute("y", dashes ? T + 22 : (T + H - B) / 2);
     svg.querySelector(".labels").replaceChildren(...ends.map(([s, value], n) => {
       const group = node("g", { class: `label ${s.css}`, "data-name": s.name });
       const left = keyLeft + keyWidth * (n % keyColumns), middle = H + keyRow * (Math.floor(n / keyColumns) + 0.5);

@@ -9,7 +9,7 @@ from typing import Any
 
 from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.arm_looks import Look
-from skg_bench.analysis.report.chart import GEOMETRY, NO_LINES, Chart, Series, Track
+from skg_bench.analysis.report.chart import GEOMETRY, NO_LINES, SINGLE_WEEKS, Chart, Series, Track
 from skg_bench.analysis.report.sentences import code, without_markup
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import Figure
@@ -170,6 +170,7 @@ def packed(charts: Sequence[Chart]) -> dict[str, Any]:
     return {
         "geometry": GEOMETRY,
         "empty": NO_LINES,
+        "few": SINGLE_WEEKS,
         "charts": [
             {
                 "id": c.id,

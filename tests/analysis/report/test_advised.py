@@ -55,7 +55,7 @@ def test_the_page_has_the_four_curves_of_its_world_and_nothing_of_answers(path: 
     outline = Outline(text)
     assert (outline.open, outline.fetched) == ([], [])
     assert "img" not in outline.tags
-    figures = ["utility", "listened", "regret", "skills", "lifts", "sensitivity"]
+    figures = ["utility", "listened", "regret", "skills", "sensitivity", "lifts"]
     assert re.findall(r'<figure id="f-(\w+)"', text) == figures
     assert '<th scope="col">Lift</th><th scope="col">Served</th><th scope="col">Content</th>' in text
     shown = text[: text.index('<script type="application/json" id="figures-data">')]

@@ -13,7 +13,9 @@ from skg_bench.analysis.report.arm_looks import CONTROL, FROZEN, LEARNING, ORACL
 from skg_bench.analysis.report.chart import (
     HEIGHT,
     LEFT_MARGIN,
+    NO_LINES,
     RIGHT_MARGIN,
+    SINGLE_WEEKS,
     WIDTH,
     Chart,
     Frame,
@@ -92,6 +94,17 @@ def test_weeks_of_too_few_users_are_left_out_of_the_curves(tmp_path: Path) -> No
     assert means(12) == [0.1, 0.2]  # half of a small run are enough
 
 
+def test_a_figure_of_single_weeks_says_that_users_are_too_few() -> None:
+    def said(axis: str, *lines: Series) -> str:
+        drawing = ET.fromstring(chart_svg(Chart("f", "T", "S", "share", axis, [1.0, 2.0, 3.0], lines), {"a", "b"}))  # noqa: S314
+        return next(each.text or "" for each in drawing.iter("text") if each.get("class") == "empty")
+
+    dash, whole = line("a", None, 0.5, None), line("b", 0.1, 0.2, None)
+    assert said("week", dash) == SINGLE_WEEKS
+    assert said("week", dash, whole) == said("price", dash) == ""
+    assert said("week") == NO_LINES
+
+
 @pytest.mark.parametrize("weeks", [1, 2, 4, 7, 13, 26, 52, 104])
 def test_the_first_and_the_last_week_are_marked_and_marks_do_not_crowd(weeks: int) -> None:
     marks = position_ticks([float(w) for w in range(1, weeks + 1)])
@@ -107,6 +120,8 @@ def test_marks_keep_apart_where_places_are_uneven() -> None:
     assert position_ticks(prices, 1.0) == [0.0, 1.0, 2.0, 3.0, 5.0, 10.0]
     assert position_ticks(prices, 0.5) == position_ticks(prices)  # too near to the first label
     assert position_ticks([0.0, 2.0, 2.5, 10.0], 2.5) == [0.0, 2.5, 10.0]
+    offers = [0.0, 0.02, 0.05, 0.1, 0.2, 0.5]  # 0.05, in four letters, would stand on the first label
+    assert position_ticks(offers, 0.05) == [0.0, 0.1, 0.2, 0.5]
     assert position_ticks([float(w) for w in range(1, 27)]) == [1.0, 8.0, 12.0, 16.0, 20.0, 26.0]
 
 

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from skg_bench.analysis import report, summary
+from skg_bench.analysis.report.chart import NO_LINES, SINGLE_WEEKS
 from skg_bench.runfolder.run import Run
 from tests.analysis.report.conftest import turns_shown
 from tests.analysis.synthetic import World, make_run
@@ -229,6 +230,34 @@ def test_switching_all_arms_off_says_so_in_the_figure(visit: Visit, page_path: P
     assert figure.text_content() == ""
     page.get_by_role("button", name="none", exact=True).click()
     assert figure.text_content() == "No arm that is switched on has a line here."
+
+
+def test_a_figure_of_single_weeks_says_so_as_long_as_no_line_is_switched_on(visit: Visit, tmp_path: Path) -> None:
+    arms = {"skg": World(hit=0.08), "often": World(hit=0.9), "never": World(hit=0.0)}
+    run = make_run(tmp_path / "run", users=4, weeks=2, reference="never", arms=arms)
+    summary.write_summary(run)
+    page = visit(report.write_page(run))
+    figure = page.locator("#f-err_per_hit .empty")
+    words = []
+    for name in ("none", "all"):
+        page.get_by_role("button", name=name, exact=True).click()
+        words.append(figure.text_content())
+    page.locator("label.chip", has_text=re.compile("^often$")).click()
+    assert [*words, figure.text_content()] == [NO_LINES, "", SINGLE_WEEKS]
+
+
+def test_figures_stand_where_their_tables_are(visit: Visit, page_path: Path) -> None:
+    page = visit(page_path)
+    for place in ("#arms #f-sensitivity", "#learning #f-learning_effect"):
+        assert page.locator(place).count() == 1, place
+    assert page.locator("#evidence > .figures").count() == 0
+
+
+def test_a_table_that_is_cut_has_a_shade_at_its_edge(visit: Visit, page_path: Path) -> None:
+    """Paper that scrolls with the table hides the shade where there is no more of it."""
+    page = visit(page_path)
+    shades = page.locator("#arms .scroll").first.evaluate("each => getComputedStyle(each).backgroundAttachment")
+    assert shades == "local, local, scroll, scroll"
 
 
 def test_pointing_at_an_arm_shows_its_band(visit: Visit, page_path: Path) -> None:
