@@ -41,7 +41,9 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
         _carry_out(job, screen)
     if len(jobs) > 1:
         _grid(jobs, screen)
-        screen.print(f"again: skg-bench compare {' '.join(str(job.out) for job in jobs)}", soft_wrap=True)
+        folders = shlex.join(str(job.out) for job in jobs)
+        screen.print(f"again: skg-bench compare {folders}", soft_wrap=True)
+        screen.print(f"next: skg-bench report {folders}", soft_wrap=True)
 
 
 def _with_log(texts: Sequence[str], screen: Console) -> list[str]:
@@ -133,8 +135,15 @@ def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) 
         turns = job.turns() if dry_run or job.state != "finished" else 0
         whole += turns if job.state != "finished" else 0
         cost = f", {_about([job])}{turns:,} turns" if turns else ""
-        screen.print(f"{job.out} ({job.state}){cost}", soft_wrap=True)
+        screen.print(f"{job.out} ({job.state}){_swept(job, jobs)}{cost}", soft_wrap=True)
     return whole
+
+
+def _swept(job: "PreparedRun", jobs: "Sequence[PreparedRun]") -> str:
+    """Overrides of a run that not all runs of its sweep have, as words behind its folder."""
+    others = [{override.text for override in each.composed.given} for each in jobs]
+    texts = [each.text for each in job.composed.given if any(each.text not in other for other in others)]
+    return f": {' '.join(texts)}" if texts else ""
 
 
 def _about(jobs: "Sequence[PreparedRun]") -> str:

@@ -236,6 +236,12 @@ def test_a_sweep_ends_in_one_table_and_one_figure(elsewhere: Path, tiny: tuple[s
     _, out, _ = call("run", "-m", *tiny, "users=2", "weeks=1", "seed=1,2", "refit_every=20,50")
     cost, rest = out.split("4 runs, about ")
     assert "is finished" not in cost  # it is said before anything starts
+    for seed, refit in ((1, 20), (1, 50), (2, 20), (2, 50)):
+        assert re.search(
+            rf"^runs/first-\w{{8}} \(new\): seed={seed} refit_every={refit}, about [\d,]+ turns$", cost, re.M
+        )
+    runs = re.findall(r"^(runs/first-\w{8}) \(new\)", cost, re.M)
+    assert rest.endswith(f"again: skg-bench compare {' '.join(runs)}\nnext: skg-bench report {' '.join(runs)}\n")
     assert rest.count("4 users, seeds 1, 2, ") == 1
     assert "against refit_every=20:never" in rest
     (figure,) = Path("runs").glob("grid-*.svg")
