@@ -65,7 +65,7 @@ def run(
         typer.Argument(help="A log, or experiment=NAME profile=demo key=value ...", metavar="[LOG] [KEY=VALUE]..."),
     ] = None,
     multirun: Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination of key=a,b,c.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; run nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its turns; run nothing.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Verify every file of finished runs; run nothing.")] = False,
 ) -> None:
     """Simulate users under every arm; write tables and a page. Exit code of --check: 0 as written, 1 changed."""
