@@ -17,6 +17,7 @@ from skg_bench.runfolder.run import Run
 
 COSINE_HEADINGS = ("Hits", "Least cosine", "10 %", "Median", "90 %")
 _QUANTILES = (0.1, 0.5, 0.9)
+_SAME_TEXT = 0.998  # least cosine of a text to itself, on the grid of vectors
 _COLUMNS = ("serving", "answer_correct", "skill_score")
 _KINDS = {True: "right", False: "wrong", None: "not judged"}
 
@@ -52,12 +53,19 @@ def _of_arm(arm: str, table: pa.Table) -> Iterator[HitCosines]:
 
 
 def cosine_sentences(run: Run) -> list[Sentence]:
-    """A sentence for each arm in words that has hits."""
-    return [_sentence(arm, list(rows)) for arm, rows in groupby(hit_cosines(run), lambda each: each.arm)]
+    """A sentence for each arm in words that has hits; none where all of these are of one text said again, as of a
+    cache.
+    """
+    arms = [(arm, list(rows)) for arm, rows in groupby(hit_cosines(run), lambda each: each.arm)]
+    return [_sentence(arm, rows) for arm, rows in arms if _least(rows) < _SAME_TEXT]
+
+
+def _least(rows: Sequence[HitCosines]) -> float:
+    return min(float(each.cosines.min()) for each in rows)
 
 
 def _sentence(arm: str, rows: Sequence[HitCosines]) -> Sentence:
-    least = min(each.cosines.min() for each in rows)
     middle = ", ".join(f"{np.median(each.cosines):.2f} of {each.kind} ones" for each in rows)
-    far = f"The farthest message that {code(arm)} answered from memory has a cosine of {least:.3f} to an earlier one"
-    return Sentence(f"{far}, by the run's embedder. Medians of such cosines: {middle}.", "plain")
+    far = f"The farthest message that {code(arm)} answered from memory has a cosine of {_least(rows):.3f}"
+    to = "to an earlier one, by the run's embedder"
+    return Sentence(f"{far} {to}. Medians of such cosines: {middle}.", "plain")

@@ -61,6 +61,15 @@ def test_cosines_stand_on_the_page_and_after_the_verdict(base: Run) -> None:
     )
 
 
+def test_of_a_cache_of_equal_texts_no_sentence_says_that_they_are_near(base: Run) -> None:
+    """`dict` gives an answer again to the very same message alone."""
+    assert {each.arm for each in hit_cosines(base)} == {"near", "dict", "recalls"}
+    said = {
+        next(arm for arm in ("near", "dict", "recalls") if f" {arm} " in each.text) for each in cosine_sentences(base)
+    }
+    assert said == {"near", "recalls"}
+
+
 def test_a_run_without_words_has_no_such_table(base: Run, tmp_path: Path) -> None:
     alone = run(tmp_path / "run", arms(never=NEVER), "reference=never", "users=2", "weeks=1")
     assert hit_cosines(alone) == []
