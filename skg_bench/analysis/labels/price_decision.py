@@ -76,7 +76,7 @@ def decision_words(decision: PriceDecision) -> str:
     if saving.each <= 0:
         return "its hits save nothing"
     pays = (
-        "pays at any price"
+        "pays at any price, as these hits bring no wrong answers beyond those of the log"
         if decision.pays_below == inf
         else f"pays if a wrong answer costs less than {words(decision.pays_below)}"
     )

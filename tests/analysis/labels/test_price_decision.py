@@ -64,4 +64,7 @@ def test_a_hit_gains_what_it_saves_less_the_price_of_its_wrong_answers(
 
 def test_the_sentence_names_the_prices_between_which_it_is_open() -> None:
     words = decision_words(PriceDecision(HitSaving(0.10, "$"), LabelShare(NONE, 0.1, 0.5)))
+    sure = decision_words(PriceDecision(HitSaving(1.0, "calls"), LabelShare(-0.1, -0.2, 0.0)))
+    reason = "as these hits bring no wrong answers beyond those of the log"
+    assert sure == f"pays at any price, {reason}; a hit saves 1.00 calls of the model"
     assert words == "pays if a wrong answer costs less than $0.2, not if it costs more than $1.00; a hit saves $0.1"
