@@ -11,6 +11,7 @@ from skg_bench.app.claim_inputs import by_id, refusals
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.package import DATA
+from skg_bench.core.text import plural
 
 FORMATS = ("table", "markdown", "json")
 CLAIM_HEADINGS = ("id", "claimed", "measured", "verdict", "carried by")
@@ -120,7 +121,8 @@ def claim_details(line: Line) -> Iterator[str]:
         e = finding.evidence
         yield f"  {experiment}: {finding.verdict}{f' {finding.where}' if finding.where else ''}. {finding.words}"
         yield from (f"    {text}" for text in _beside(finding))
-        yield f"    {e.command}    # {e.users:,} users, {e.weeks} weeks, seeds {', '.join(map(str, e.seeds))}"
+        size = f"{plural(e.users, 'user')}, {plural(e.weeks, 'week')}, seeds {', '.join(map(str, e.seeds))}"
+        yield f"    {e.command}    # {size}"
         yield f"    measured at commit {e.commit}"
     yield from (f"  {name}: refused, as {reason}" for name, reason in line.refused.items())
     if claim.held:

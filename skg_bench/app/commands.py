@@ -14,8 +14,9 @@ from skg_bench.analysis.counts.wording import least
 from skg_bench.app.compose import Composed, composer
 from skg_bench.app.hydra_trees import Config
 from skg_bench.app.overrides import parse, sweep_cells
-from skg_bench.app.progress import console, plural, progress_bars, run_headline, working
+from skg_bench.app.progress import console, progress_bars, run_headline, working
 from skg_bench.core.errors import UsageError, nearest
+from skg_bench.core.text import plural
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison

@@ -10,6 +10,7 @@ from skg_bench.app.building import build
 from skg_bench.app.compose import compose
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.record import left_out
+from skg_bench.core.text import plural
 from skg_bench.simulator.answers.corpus import Corpus
 from skg_bench.simulator.answers.world import AssistantUsers
 from skg_bench.simulator.logs.labelled_rows import Columns, heading
@@ -79,8 +80,8 @@ def _used_up(users: AssistantUsers, corpus: Corpus, weeks: int) -> str:
     share = float((np.bincount(exhausted // len(corpus.types), minlength=_USERS) / np.maximum(kinds, 1)).mean())
     verdict = "are tested" if share <= LIMIT else "are not testable: take fewer weeks, or a larger split"
     return (
-        f"In {weeks} weeks about {share:.0%} of a user's intents have no wording left (limit {LIMIT:.0%}): claims "
-        f"about curves and utility {verdict}"
+        f"In {plural(weeks, 'week')} about {share:.0%} of a user's intents have no wording left (limit {LIMIT:.0%}): "
+        f"claims about curves and utility {verdict}"
     )
 
 

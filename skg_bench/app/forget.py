@@ -19,14 +19,14 @@ from skg_bench.analysis.labels.hit_pairs import hit_pairs
 from skg_bench.analysis.labels.labelled_run import judged_arms
 from skg_bench.analysis.labels.rater_labels import JUDGE_FILE, LABELS_FILE, labels_seed, labels_text, merged, read_sheet
 from skg_bench.app.launch import write_outputs
-from skg_bench.app.progress import console, plural
+from skg_bench.app.progress import console
 from skg_bench.app.run_trackers import forget_copies
 from skg_bench.asking.asking import ASKS_FOLDER
 from skg_bench.asking.recorded_removal import recordings_without
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import bytes_of
 from skg_bench.core.temporary import replace_whole
-from skg_bench.core.text import printable
+from skg_bench.core.text import plural, printable
 from skg_bench.runfolder import forgetting, shards
 from skg_bench.runfolder.lock import held
 from skg_bench.runfolder.manifest import MANIFEST, TABLES

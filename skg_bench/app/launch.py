@@ -21,7 +21,6 @@ from skg_bench.app.needed_messages import needed_only
 from skg_bench.app.other_machines import checked_launcher
 from skg_bench.app.outside_sources import outside_digests, outside_packages
 from skg_bench.app.prepared_run import PreparedRun, manifest_fields, run_key_of, state_of
-from skg_bench.app.progress import plural
 from skg_bench.app.run_identity import described, provenance, write_json
 from skg_bench.app.run_trackers import DEADLINE, Deliveries, beside, deliver_all
 from skg_bench.app.salts import Salt
@@ -36,6 +35,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_file
 from skg_bench.core.record import HasRecord
 from skg_bench.core.temporary import sweep
+from skg_bench.core.text import plural
 from skg_bench.core.world import World
 from skg_bench.engine import pieces
 from skg_bench.engine.agreement_judge import AgreementJudge

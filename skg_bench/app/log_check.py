@@ -22,12 +22,13 @@ from skg_bench.app.building import build
 from skg_bench.app.compose import compose
 from skg_bench.app.corpus_check import corpus_sentences
 from skg_bench.app.log_source import log_source, most_rows
-from skg_bench.app.progress import console, plural, working
+from skg_bench.app.progress import console, working
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import open_file
 from skg_bench.core.record import Record, left_out
 from skg_bench.core.temporary import replace_whole
+from skg_bench.core.text import plural
 from skg_bench.simulator.logs.recorded import Recorded
 from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES
 from skg_bench.simulator.logs.recorded_size import log_size

@@ -17,6 +17,7 @@ import numpy as np
 from skg_bench.app.corpus_check import is_labelled_corpus
 from skg_bench.app.overrides import parse
 from skg_bench.core.errors import UsageError
+from skg_bench.core.text import plural
 from skg_bench.simulator.logs import recorded_csv, recorded_guess
 from skg_bench.simulator.logs.dataset_rows import PREFIX, DatasetSplit, holds_tables, is_dataset
 from skg_bench.simulator.logs.recorded_cells import UNIX_YEARS, decimal_comma, numbers, time_format
@@ -203,12 +204,12 @@ def _most(given: Given) -> int | None:
 def _table(path: Path, given: Given) -> LogTable:
     if path.suffix not in recorded_csv.TEXT_TABLES:
         sample = recorded_guess.first_rows(path)
-        return LogTable(f"{len(sample)} columns", {}, sample)
+        return LogTable(plural(len(sample), "column"), {}, sample)
     encoding, separator = given.get("simulator.encoding"), given.get("simulator.separator")
     file = CsvFile.open(path, [], encoding, separator, most=_most(given))
     dialect = file.dialect
     separator = _NAMES.get(dialect.separator, dialect.separator)
-    written = f"{len(dialect.heading)} columns, separated by {separator}, in {dialect.encoding}"
+    written = f"{plural(len(dialect.heading), 'column')}, separated by {separator}, in {dialect.encoding}"
     settings = {"separator": _quoted(separator), "encoding": dialect.encoding}
     return LogTable(written, {k: v for k, v in settings.items() if f"simulator.{k}" not in given}, file.sample(), file)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from skg_bench.analysis.policy_value.contrast_plan import ContrastPlan, Design
 from skg_bench.analysis.statistics.planned_users import LEAST_EQUAL, LEAST_PILOT, LEAST_PLANNED
 from skg_bench.app.estimate_tables import named_target
-from skg_bench.app.progress import console, plural, progress_bars
+from skg_bench.app.progress import console, progress_bars
 from skg_bench.app.table_blocks import show_table
+from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.telling import telling_of
 

@@ -19,6 +19,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
 from skg_bench.core.record import HasRecord, left_out, replay_of
+from skg_bench.core.text import plural
 from skg_bench.core.world import World
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part
@@ -72,8 +73,8 @@ class PreparedRun:
             return lines
         line = (
             f"{corpus(self.composed.root)} has too few one-offs for this run: about {share:.0%} of those that users "
-            f"send in {self.plan.weeks} weeks come again (limit {LIMIT:.0%}), so that claims about curves and utility "
-            "are not testable; add one-offs, or lower weeks or simulator.one_off_share"
+            f"send in {plural(self.plan.weeks, 'week')} come again (limit {LIMIT:.0%}), so that claims about curves "
+            "and utility are not testable; add one-offs, or lower weeks or simulator.one_off_share"
         )
         return [*lines, line]
 

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
-from skg_bench.core.text import printable, wrapped
+from skg_bench.core.text import plural, printable, wrapped
 
 Report = Callable[[int, int], None]
 _REPLAYED = "skg_bench.simulator.logs.recorded.Recorded"  # a log may hold fewer users and weeks than are asked for
@@ -134,14 +134,9 @@ def run_headline(root: Mapping[str, Any]) -> str:
     """Headline of a run with this root configuration."""
     arms = root["arms"]
     most = "at most " if root["simulator"]["_target_"] == _REPLAYED else ""
-    users, weeks = (_size(root[what], what, most) for what in ("users", "weeks"))
+    users, weeks = (_size(root[f"{what}s"], what, most) for what in ("user", "week"))
     return f"{root['experiment']}: {users}, {weeks}, seed {root['seed']}, {plural(len(arms), 'arm')}: {', '.join(arms)}"
 
 
 def _size(n: int | None, what: str, most: str) -> str:
-    return f"all {what} of the log" if n is None else f"{most}{n:,} {what}"
-
-
-def plural(n: int, word: str) -> str:
-    """`1 run`, `12 runs`."""
-    return f"{n:,} {word}" + ("" if n == 1 else "s")
+    return f"all {what}s of the log" if n is None else f"{most}{plural(n, what)}"

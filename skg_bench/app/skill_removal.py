@@ -7,12 +7,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from skg_bench.app.progress import console, plural
+from skg_bench.app.progress import console
 from skg_bench.app.skill_lift import SkillWorths
 from skg_bench.app.skillbook import files, rebuilt
 from skg_bench.app.skillbook.agentropy_folders import write_folders
 from skg_bench.core.calendar import WEEK
 from skg_bench.core.temporary import write_private
+from skg_bench.core.text import plural
 from skg_bench.skillbook.skillbook import Operation, Skill, Skillbook
 
 BATCH = "batch.json"

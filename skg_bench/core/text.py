@@ -35,6 +35,11 @@ def script_json(value: object) -> str:
     return text
 
 
+def plural(n: int, word: str) -> str:
+    """`1 run`, `12 runs`."""
+    return f"{n:,} {word}" + ("" if n == 1 else "s")
+
+
 def printable(text: str) -> str:
     """Text without characters that command a terminal (C0 and C1: no escape sequence begins); lines and tabs stay."""
     return text.translate(_CONTROLS)

@@ -13,7 +13,7 @@ from skg_bench.core.domain import Domain, domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file, table_of
 from skg_bench.core.shapes import shaped
-from skg_bench.core.text import html_table
+from skg_bench.core.text import html_table, plural
 from skg_bench.runfolder import schema, shards
 from skg_bench.runfolder.links import check_links
 from skg_bench.runfolder.manifest import MANIFEST, accepted, manifest_of, run_key, users_left
@@ -149,8 +149,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Table for a notebook: a row an arm."""
-        weeks = "" if self.telling.imported else f", {self.manifest['weeks']} weeks"
-        caption = f"{self.path}: {users_left(self.manifest):,} users{weeks}"
+        weeks = "" if self.telling.imported else f", {plural(self.manifest['weeks'], 'week')}"
+        caption = f"{self.path}: {plural(users_left(self.manifest), 'user')}{weeks}"
         try:
             figures = self._figures()
         except UsageError as error:

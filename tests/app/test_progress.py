@@ -66,3 +66,4 @@ def test_the_headline_promises_no_users_that_a_log_may_lack() -> None:
     log = ["simulator=recorded", "simulator.path=log.csv", "users=500"]
     assert run_headline(compose(log).root).startswith("recorded: at most 500 users, all weeks of the log, seed 0")
     assert run_headline(compose(["users=500", "weeks=2"]).root).startswith("first: 500 users, 2 weeks, seed 0")
+    assert run_headline(compose(["users=1", "weeks=1"]).root).startswith("first: 1 user, 1 week, seed 0")

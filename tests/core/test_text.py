@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.core.text import text_table, wrapped
+from skg_bench.core.text import plural, text_table, wrapped
 
 LINES = st.lists(st.text("ab-/. ", max_size=60), max_size=3).map("\n".join)
 
@@ -14,6 +14,15 @@ def test_lines_are_broken_between_words_and_a_longer_word_stays_whole(text: str,
     assert lines.split() == text.split()
     for line in lines.split("\n"):
         assert len(line) <= width or len(line.split()) <= 1
+
+
+def test_one_is_no_plural() -> None:
+    assert [plural(n, "such row") for n in (0, 1, 2, 1000)] == [
+        "0 such rows",
+        "1 such row",
+        "2 such rows",
+        "1,000 such rows",
+    ]
 
 
 def test_what_is_broken_stays_indented() -> None:

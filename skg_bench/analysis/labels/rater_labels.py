@@ -15,6 +15,7 @@ from skg_bench.analysis.statistics.intervals import ALPHA, t_quantile
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import F64, I64, U64
+from skg_bench.core.text import plural
 
 RATER_LABELS = {label.name.lower(): label for label in PairLabel if label != PairLabel.UNJUDGED}
 """Labels by word."""
@@ -69,7 +70,8 @@ def sheet_labels(file: Path) -> list[RaterLabel]:
             continue
         place = f"{file}, row {number}"
         if len(cells) != len(head):
-            raise UsageError(f"{place}: {len(cells)} cells, and {len(head)} columns; the file is torn, export it again")
+            count = f"{plural(len(cells), 'cell')}, and {plural(len(head), 'column')}"
+            raise UsageError(f"{place}: {count}; the file is torn, export it again")
         row = dict(zip(head, map(str.strip, cells), strict=True))
         labels.append(_label(row, dict(zip(head, cells, strict=True)), place, file))
     return labels

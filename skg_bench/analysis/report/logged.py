@@ -8,6 +8,7 @@ from skg_bench.analysis.report.job_sentences import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.core.record import left_out
+from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run
 
 ENGLISH = (
@@ -87,9 +88,9 @@ def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:
              "session": "conversations"}  # fmt: skip
     held_columns = [names[column] for column in log["knows"]]
     unsaid = [names[column] for column in ("intent", "answer", "satisfaction", "session") if column not in log["knows"]]
-    people = "pseudo-users, no persons" if log["pseudo_users"] else "users"
+    people, weeks = "pseudo-users, no persons" if log["pseudo_users"] else "users", plural(log["weeks"], "week")
     return [
-        ("Log", f"{log['file']}: {log['turns']:,} turns of {log['users']:,} {people} in {log['weeks']:,} weeks"),
+        ("Log", f"{log['file']}: {log['turns']:,} turns of {log['users']:,} {people} in {weeks}"),
         ("In this run", "all of them" if turns == log["turns"] else f"{turns:,} of them (users and weeks of the run)"),
         ("It holds, beside messages", ", ".join(held_columns) or "nothing"),
         ("It does not say", ", ".join(["which answers were right", *unsaid])),

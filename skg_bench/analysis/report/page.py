@@ -34,7 +34,7 @@ from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_
 from skg_bench.analysis.report.waterfall import LOSS_WORDS, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.record import left_out
-from skg_bench.core.text import script_json
+from skg_bench.core.text import plural, script_json
 from skg_bench.core.types import CAUSES
 from skg_bench.runfolder.run import Run
 
@@ -185,13 +185,13 @@ def _suffix(run: Run, arm: str, learner: str) -> str:
 def _scope(run: Run, content: Summary) -> list[str]:
     if imported := run.manifest.get("imported"):
         same = f"{content.turns:,} {_noun(content)}s, the same for each of {len(run.arms)} arms"
-        return [f"{content.users:,} users", same, f"made elsewhere: {imported['file']}"]
-    users = "users" if run.domain.recorded or "simulator" not in run.config else "simulated users"
+        return [plural(content.users, "user"), same, f"made elsewhere: {imported['file']}"]
+    users = plural(content.users, "user" if run.domain.recorded or "simulator" not in run.config else "simulated user")
     if content.log is not None:
-        users = f"{_person(content).lower()}s of a log"
+        users = f"{plural(content.users, _person(content).lower())} of a log"
     return [
-        f"{content.users:,} {users}",
-        f"{content.weeks:,} weeks",
+        users,
+        plural(content.weeks, "week"),
         f"{content.turns:,} {_noun(content)}s, the same for each of {len(run.arms)} arms",
         f"seed {content.seed}",
     ]

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from skg_bench.app.progress import console, plural
+from skg_bench.app.progress import console
 from skg_bench.app.skillbook import agentropy_folders, files
 from skg_bench.app.skillbook.files import Named
 from skg_bench.core.errors import UsageError
+from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook import agent_skills
 from skg_bench.skillbook.ace.book import ERAS, AceBook, Era

@@ -15,6 +15,7 @@ import numpy as np
 from skg_bench.core.errors import TwiceError, UsageError, nearest
 from skg_bench.core.foreign import LONGEST_TEXT, json_of, lines_of, unicode
 from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.core.text import plural
 from skg_bench.simulator.logs.recorded_cells import number_of
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
@@ -198,10 +199,10 @@ def _check_pairs(
         return
     arm, user, event = missing[0]
     other = next(name for name in arms if (name, user, event) in places)
-    row = rows[places[other, user, event]][0]
+    row, verb = rows[places[other, user, event]][0], "is" if len(missing) == 1 else "are"
     raise UsageError(
         f"{path}: arm {arm!r} lacks user {user!r}, event {event!r}, which row {row} has of arm {other!r}; "
-        f"{len(missing):,} such rows are missing. Arms are compared event by event: add these rows, "
+        f"{plural(len(missing), 'such row')} {verb} missing. Arms are compared event by event: add these rows, "
         "or take the events out of all arms"
     )
 

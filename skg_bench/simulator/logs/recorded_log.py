@@ -18,6 +18,7 @@ import pyarrow as pa
 from skg_bench.core.calendar import WEEK, Offsets
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.text import plural
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import AS_SERVED, AsServed, Metered, MeteredColumn
 from skg_bench.simulator.logs.recorded_cells import Moments, moments, numbers
@@ -341,7 +342,7 @@ def _check_numbers(rows: LogColumns, kept: I64, name: str, valid: Mapping[str, t
         if len(wrong):
             at = kept[wrong[0]]
             value = reprlib.repr(words[code[at]])
-            more = f" (and {len(wrong) - 1:,} more such rows)" if len(wrong) > 1 else ""
+            more = f" (and {plural(len(wrong) - 1, 'more such row')})" if len(wrong) > 1 else ""
             raise UsageError(
                 f"{name}, row {rows.position[at]}: {field}={value} {rule}{more}. Leave the cell empty where it is not "
                 f"known, or the column out: simulator.columns={{{field}: null}}"

@@ -42,6 +42,7 @@ def sheet(folder: Path, *rows: str, name: str = "ann.csv", head: str = "pair,lab
         ("12 34,right", "row 2: pair '12 34' is no digest"),
         ("12_34,right", "row 2: pair '12_34' is no digest"),
         (f"{PAIR},right,more", "row 2: 3 cells, and 2 columns"),
+        (PAIR, "row 2: 1 cell, and 2 columns"),
         (f'{PAIR},"right', "is no whole CSV file"),
     ],
 )
