@@ -245,3 +245,17 @@ def test_a_key_of_inner_objects_has_the_values_that_it_has_in_the_whole(indent: 
 def test_an_object_that_is_cut_off_is_no_whole_json(text: str) -> None:
     with pytest.raises(UsageError, match="file is no whole JSON"):
         foreign.members_of(text, ("last",), "file")
+
+
+def test_readers_of_bytes_start_no_threads_of_pyarrow() -> None:
+    """A thread may outlive the reading, and then hold its bytes and its handler."""
+    calls = [
+        (file.name, ast.unparse(node))
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for node in syntax_nodes(parsed(file))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("read_csv", "read_json")
+    ]
+    assert [name for name, _ in calls] == ["labelled_rows.py", "recorded_csv.py"]
+    for _, call in calls:
+        assert "use_threads=False" in call
+        assert "native_bytes(" in call

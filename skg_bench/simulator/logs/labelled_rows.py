@@ -16,7 +16,7 @@ import pyarrow.json as pj
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.simulator.logs.dataset_rows import DatasetSplit, chosen_split, is_dataset
-from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
+from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile, native_bytes
 from skg_bench.simulator.logs.recorded_guess import first_rows
 from skg_bench.simulator.logs.recorded_parquet import parquet_rows
 from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, Cells, LeftOut, check_mapped
@@ -180,7 +180,8 @@ def _arrow(file: Path) -> Iterator[tuple[int, Cells]]:
         if file.suffix == ".parquet":
             yield from enumerate(parquet_rows(file, wanted), 1)
             return
-        table = pj.read_json(pa.BufferReader(bytes_of(file)))
+        content = bytes_of(file)
+        table = pj.read_json(pa.BufferReader(native_bytes(content)), pj.ReadOptions(use_threads=False))
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"{file} is torn or no {file.suffix[1:]} file ({' '.join(str(error).split())})") from error
     yield from enumerate(table.to_pylist(), 1)

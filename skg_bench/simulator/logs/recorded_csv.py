@@ -163,8 +163,8 @@ class CsvFile:
         types = {names[i]: pa.string() if field in _DIFFER else words for field, i in at.items()}
         try:
             table = pyarrow_csv.read_csv(
-                pa.BufferReader(pa.py_buffer(self.content).slice(int(start[records[0]]))),
-                pyarrow_csv.ReadOptions(column_names=names, block_size=_BLOCK),
+                pa.BufferReader(native_bytes(self.content).slice(int(start[records[0]]))),
+                pyarrow_csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False),  # would hold `skip`
                 pyarrow_csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True,
                                          invalid_row_handler=skip),
                 pyarrow_csv.ConvertOptions(include_columns=list(types), column_types=types),
@@ -232,6 +232,14 @@ class CsvFile:
                 out.add(RAGGED, begin + 1)
                 if end > begin + 1:
                     end, records = begin + 1, reader()
+
+
+def native_bytes(content: bytes) -> pa.Buffer:
+    """The bytes for pyarrow, in place: a thread of its that would be the last to hold an object of Python's, while the
+    process ends, would abort it. Whoever calls keeps `content`.
+    """
+    held = pa.py_buffer(content)
+    return pa.foreign_buffer(held.address, held.size)
 
 
 def _places(letters: np.ndarray, letter: bytes) -> I64:

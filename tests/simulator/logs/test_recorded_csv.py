@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator.logs.recorded import Recorded
-from skg_bench.simulator.logs.recorded_csv import CsvFile
+from skg_bench.simulator.logs.recorded_csv import CsvFile, native_bytes
 from skg_bench.simulator.logs.recorded_rows import LeftOut
 from tests.simulator.logs.logs import ALL, SMALL, recorded, turn, write_csv
 
@@ -165,3 +166,12 @@ def test_a_turn_of_the_log_that_comes_twice_is_known_by_its_id_and_rows_without_
     record = recorded(write_csv(tmp_path / "log.csv", rows), columns={"id": "key"}).record
     assert record.turns == 4
     assert record.left_out == {"an id that an earlier row has": {"rows": 1, "first": [5]}}
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n" * 1000])
+def test_a_thread_of_pyarrow_cannot_be_the_last_to_hold_bytes_of_python(content: bytes) -> None:
+    """It would end the process by an abort while that ends."""
+    before = sys.getrefcount(content)
+    buffer = native_bytes(content)
+    assert sys.getrefcount(content) == before
+    assert buffer.to_pybytes() == content
