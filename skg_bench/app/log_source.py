@@ -48,6 +48,21 @@ class LogTable:
     sample: recorded_guess.Sample
     file: CsvFile | None = None  # None: no text table; its rows stand for all
 
+    @property
+    def lack(self) -> str:
+        """Fault of a log without a row to guess from, in words; empty: it has some."""
+        if any(len(cells) for cells in self.sample.values()):
+            return ""
+        if not self.file:
+            return "has no rows" if self.sample else "is empty, or none of its first lines is a JSON object"
+        if not self.file.content.strip():
+            return "is empty"
+        if not self.sample:
+            return "begins with an empty line: the first has to name the columns"
+        torn = LeftOut()
+        self.file.line_by_line({}, torn)
+        return "has no row with as many fields as its heading" if torn.rows else "has a heading and no rows"
+
     def words(self, column: str) -> list[Any]:
         """All cells of a column."""
         if self.file is None:
@@ -82,6 +97,8 @@ class LogSource:
         start = [f"simulator={self.simulator}", f"{key}={_quoted(self.path)}"]
         if self.table is None:
             return [*start, *texts], []
+        if lack := self.table.lack:
+            raise UsageError(f"{self.path} {lack}; a log has names of columns, and a row for each turn")
         given, columns = _given(texts), {field: guess.column for field, guess in self.guesses.items()}
         for required in REQUIRED:
             if required not in columns and required not in self.named:
@@ -181,7 +198,9 @@ def _absent(path: str, field: str, sample: recorded_guess.Sample, rest: recorded
     texts = [name for name, cells in rest.items() if field == "message" and recorded_guess.holds_texts(cells)]
     if len(texts) > 1:
         return f"{path}: {' and '.join(texts)} hold texts, and none is named as a message is; say which: {key}=COLUMN"
-    text = f"{path}: no column looks like the {field}; it has {', '.join(sample)}; say which: {key}=COLUMN"
+    odd = recorded_guess.unreadable_time(rest) if field == "time" else ""
+    why = f", as {odd} cannot be read as one" if odd else ""
+    text = f"{path}: no column looks like the {field}{why}; it has {', '.join(sample)}; say which: {key}=COLUMN"
     without = {"user": "each row goes to a pseudo-user", "time": "rows come a day apart"}
     text += f"; or {key}=null, and {without[field]}" if field in without else ""
     if field == "time":

@@ -215,7 +215,15 @@ def test_names_that_need_quotes_are_quoted_in_the_command(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("name", "text", "message"), [
-    ("log.csv", "a;b\n1;2\n", "no column looks like the user"),
+    ("log.csv", "a;b\n1;2\n", "no column looks like the user; it has a, b; say which"),
+    ("log.csv", "user,time,message\nu1,,hi\nu1,yesterday,hi\n", "time, as time='yesterday' cannot be read as one; it"),
+    ("log.csv", "user,asked,message\nu1,yesterday,hi\n", "no column looks like the time; it has user, asked, message;"),
+    ("log.csv", "user,time,message\n", "log.csv has a heading and no rows; a log has names of columns"),
+    ("log.csv", "user,time,message\nu1,hi\n", "log.csv has no row with as many fields as its heading"),
+    ("log.csv", "", "log.csv is empty"),
+    ("log.csv", " \n\n", "log.csv is empty"),
+    ("log.csv", "\nuser,time,message\n", "log.csv begins with an empty line: the first has to name the columns"),
+    ("log.jsonl", "", "log.jsonl is empty, or none of its first lines is a JSON object"),
     ("log.xls", "x", r"must end in .csv"),
     ("none.csv", None, "is not there; a log is a table"),
 ])  # fmt: skip

@@ -58,6 +58,7 @@ _SCALES = (  # numbers as which users rate, what they mean, and what has to be t
     (set(range(11)), {n: "ok" if n >= 8 else "partial" if n >= 5 else "miss" for n in range(11)}, "10 is best"),
 )
 _ROWS = 1000  # of a file, from which columns are guessed
+_SHOWN = 40  # characters of a cell
 _PROSE = 2.0  # words of a message, on average
 _CONVERSATION = float("inf")  # as many has a list of messages
 _BY_CONTENT = ("time", "message", "user")  # dates and texts come again as users do, so users are what is left
@@ -136,6 +137,13 @@ def _named(columns: Sequence[str], fitting: Sequence[str], names: Sequence[str])
     whole = (column for name in names for column in columns if plain[column] == name)
     part = (column for name in names for column in fitting if f"_{name}_" in f"_{plain[column]}_")
     return next(chain(whole, part), None)
+
+
+def unreadable_time(sample: Sample) -> str:
+    """The column that is called as times are, with its first cell that is no time; empty: there is none."""
+    column = _named(list(sample), list(sample), _NAMES["time"].split())
+    cells = _filled(sample[column]) if column else []
+    return next((f"{column}={str(cell)[:_SHOWN]!r}" for cell in cells if not readable_time(cell, UTC)), "")
 
 
 def _filled(cells: Sequence[Any]) -> list[Any]:
