@@ -16,15 +16,20 @@ from functools import cached_property
 from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import islice
+from logging import CRITICAL, getLogger
 from pathlib import Path
 from typing import Any
 
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import blocks_of
+from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES
 
 PREFIX = "hf:"
 _SAVED = ("dataset_info.json", "dataset_dict.json")  # what `save_to_disk` leaves in a folder
 _READABLE = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow")
+_SPLITS = {"data", "train", "training", "validation", "valid", "val", "dev", "test", "testing", "eval", "evaluation"}
+_MOST = 10_000  # files and folders in a folder that nobody calls a data set
+_NAMED = 5  # of them
 _PATIENCE = 2.5  # seconds to connect, and seconds until the answer comes
 _ROWS = 1000  # read at once
 _SLICED = re.compile(r"(?P<name>[^\[\]]+)\[:(?P<rows>[1-9]\d*)\]")
@@ -42,8 +47,26 @@ def is_dataset(path: str) -> bool:
 
 
 def holds_tables(folder: Path) -> bool:
-    """Is it a folder with files that the library can read?"""
-    return folder.is_dir() and any(file.suffix in _READABLE for file in folder.rglob("*") if file.is_file())
+    """Is it a folder with files that the library can read?
+
+    Raises UsageError for one of too many files, and for tables beside folders with others: the library would take the
+    most frequent kind of all of them.
+    """
+    if not folder.is_dir():
+        return False
+    files, whole = list(islice(folder.rglob("*"), _MOST + 1)), f"{PREFIX}{folder} if all of it is a data set"
+    if len(files) > _MOST:
+        raise UsageError(f"{folder} is a folder of more than {_MOST:,} files; name the log in it, or {whole}")
+    tables = [file.relative_to(folder) for file in files if file.suffix in _READABLE and file.is_file()]
+    logs = sorted(file.name for file in tables if len(file.parts) == 1 and file.suffix in LOG_SUFFIXES)
+    others = sorted({file.parts[0] for file in tables if len(file.parts) > 1} - _SPLITS)
+    others = [name for name in others if not name.startswith(".")]
+    if logs and others:
+        raise UsageError(
+            f"{folder} is a folder; it holds {', '.join(logs[:_NAMED])}, and other tables in "
+            f"{', '.join(others[:_NAMED])}: name the log, {folder}/FILE, or {whole}"
+        )
+    return bool(tables)
 
 
 def chosen_split(splits: Sequence[str], wanted: str | None, parameter: str, path: str, usual: str | None = None) -> str:
@@ -127,6 +150,8 @@ class DatasetSplit:
         sliced = _SLICED.fullmatch(self.split or "")
         wanted, rows = (sliced["name"], int(sliced["rows"])) if sliced else (self.split, None)
         datasets.disable_progress_bars()
+        for library in ("datasets", "huggingface_hub"):  # what they would say, they raise too
+            getLogger(library).setLevel(CRITICAL)
         folder, revision = self._folder, self.revision
         with self._told():
             if folder is not None and any((folder / file).is_file() for file in _SAVED):

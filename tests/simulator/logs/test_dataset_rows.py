@@ -1,5 +1,7 @@
 """Data sets of the `datasets` library: what of them is read, as what, and which failures are said how soon."""
 
+import logging
+import re
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,6 +89,48 @@ def test_a_folder_of_tables_is_read_without_a_cache_and_without_running_code(
     with pytest.raises(UsageError, match=r"cannot be read \(.*scripts are no longer supported"):
         rows_of(f"hf:{tmp_path / 'script'}")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_folder_of_a_log_and_of_other_things_is_refused_with_the_name_of_the_log(tmp_path: Path) -> None:
+    """As `skg-bench init log` makes one, and a run in it."""
+    (tmp_path / "log.csv").write_text("user,time,message\n", "utf-8")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "x.json").write_text("{}", "utf-8")
+    for split in ("data", "test"):
+        (tmp_path / split).mkdir()
+        (tmp_path / split / "part.csv").write_text("user,time,message\n", "utf-8")
+    assert dataset_rows.holds_tables(tmp_path)
+    (tmp_path / "run" / "turns").mkdir(parents=True)
+    assert dataset_rows.holds_tables(tmp_path)
+    (tmp_path / "run" / "turns" / "skg.parquet").touch()
+    message = f"it holds log.csv, and other tables in run: name the log, {tmp_path}/FILE, or hf:{tmp_path} if"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        dataset_rows.holds_tables(tmp_path)
+    (tmp_path / "log.csv").rename(tmp_path / "dataset_infos.json")
+    assert dataset_rows.holds_tables(tmp_path)
+
+
+def test_a_folder_of_very_many_files_is_refused_before_all_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.csv").touch()
+    monkeypatch.setattr(dataset_rows, "_MOST", 3)
+    assert dataset_rows.holds_tables(tmp_path)
+    monkeypatch.setattr(dataset_rows, "_MOST", 2)
+    with pytest.raises(UsageError, match="is a folder of more than 2 files; name the log in it, or hf:"):
+        dataset_rows.holds_tables(tmp_path)
+
+
+def test_the_library_says_nothing_of_its_own(
+    library: ModuleType, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("datasets", "huggingface_hub"):
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
+    banking77(tmp_path, pairs(1))
+    (tmp_path / "README.md").write_text("no card of the hub\n", "utf-8")
+    assert list(rows_of(tmp_path))
+    assert not caplog.records
 
 
 def test_a_table_in_a_data_set_is_a_log_as_in_a_file(saved: Callable[..., Path]) -> None:
