@@ -42,7 +42,7 @@ def claims_command(
     ] = False,
 ) -> None:
     """List claims of the sources, and what was found. Exit code 2: a file of findings is refused."""
-    with plain_errors():
+    with plain_errors(resumes=make):
         if every and (ids or make or check):
             raise UsageError("--all shows all claims; leave out ids, --make and --check, or --all")
         if make or check:

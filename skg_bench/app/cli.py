@@ -69,7 +69,8 @@ def run(
     check: Annotated[bool, typer.Option("--check", help="Verify every file of finished runs; run nothing.")] = False,
 ) -> None:
     """Simulate users under every arm; write tables and a page. Exit code of --check: 0 as written, 1 changed."""
-    with plain_errors():
+    begins = not (check or dry_run)
+    with plain_errors(resumes=begins, elsewhere="out=FOLDER" if begins else ""):
         if check:
             from skg_bench.app.run_check import check_runs
 
@@ -303,7 +304,7 @@ def export(
     deadline: Annotated[int, typer.Option(help="Seconds after which delivery is given up.", min=1, max=604_800)] = 600,
 ) -> None:
     """Deliver a finished run to MLflow or Opik, once. Exit code 0: all has arrived, 1: not all."""
-    with plain_errors():
+    with plain_errors(resumes=True):
         from skg_bench.app.commands import export as command
 
         if not command(tracker, run, overrides or [], deadline):

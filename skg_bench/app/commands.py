@@ -14,6 +14,7 @@ from skg_bench.analysis.counts.wording import least
 from skg_bench.app.compose import Composed, composer
 from skg_bench.app.hydra_trees import Config
 from skg_bench.app.overrides import parse, sweep_cells
+from skg_bench.app.plain_errors import nothing_written
 from skg_bench.app.progress import console, progress_bars, run_headline, working
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.text import plural
@@ -29,11 +30,12 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
     Raises UsageError, OSError.
     """
     screen = console()
-    texts = _with_log(texts, screen)
-    composed = [_composed(cell, screen) for cell in (sweep_cells(texts) if multirun else [list(texts)])]
-    with _reading(composed, screen):
-        jobs = _jobs(composed, multirun=multirun)
-    turns = _announce(jobs, screen, dry_run=dry_run)
+    with nothing_written():
+        texts = _with_log(texts, screen)
+        composed = [_composed(cell, screen) for cell in (sweep_cells(texts) if multirun else [list(texts)])]
+        with _reading(composed, screen):
+            jobs = _jobs(composed, multirun=multirun)
+        turns = _announce(jobs, screen, dry_run=dry_run)
     if multirun:
         screen.print(f"{plural(len(jobs), 'run')}, {_about(jobs)}{turns:,} turns to simulate")
     if dry_run:

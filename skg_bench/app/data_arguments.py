@@ -154,7 +154,7 @@ def label_data(
     is right more often. Labels are kept beside the run. A table of decisions is written again with the rows to judge,
     for `estimate`.
     """
-    with plain_errors():
+    with plain_errors(resumes=bool(judge)):
         if run.is_file() or first is not None:
             from skg_bench.app.audit_draw import draw_audit, draw_turns
             from skg_bench.simulator.logs.decision_table import decision_table

@@ -22,7 +22,7 @@ def forget_command(
     Logs, recordings of models, labels, tables and page are written again without the user. The log itself is left as it
     is. Exit code 0: removed, 1: a copy is left, which is named.
     """
-    with plain_errors():
+    with plain_errors(resumes=True):
         from skg_bench.app.forget import forget_user
 
         if not forget_user(run, user, recording or []):

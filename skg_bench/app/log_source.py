@@ -120,6 +120,7 @@ def log_source(path: str, texts: Sequence[str]) -> LogSource:
     Raises UsageError for what no reader takes, and a file that cannot be read.
     """
     given, where = _given(texts), Path(path)
+    presence = where.exists()  # raises OSError in a folder that is closed
     if "simulator" in given:
         raise UsageError(f"{path} and simulator={given['simulator']}: give a log, or a simulator and simulator.path")
     if not any(name.startswith("simulator.") for name in given) and is_labelled_corpus(path):
@@ -130,7 +131,7 @@ def log_source(path: str, texts: Sequence[str]) -> LogSource:
     if kind is not None:
         return LogSource(path, kind, _FORMS[kind])
     if not where.is_file():
-        missing = "is a folder without a log" if where.exists() else "is not there"
+        missing = "is a folder without a log" if presence else "is not there"
         raise UsageError(f"{path} {missing}; a log is {_READ}")
     if where.suffix not in LOG_SUFFIXES:
         raise UsageError(f"{path}: its name must end in {', '.join(LOG_SUFFIXES)}; a log is {_READ}")

@@ -25,8 +25,11 @@ _NO_MEMORY = (  # what the loader and threads say of it
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """Errors that a user can cause end as one message and exit code 2, a reached budget as 3, an interrupt as 130."""
+def plain_errors(*, resumes: bool = False, elsewhere: str = "") -> Iterator[None]:
+    """Errors that a user can cause end as one message and exit code 2, a reached budget as 3, an interrupt as 130.
+
+    `resumes`: the same command goes on where it stopped. `elsewhere`: option by which it writes to another place.
+    """
     try:
         yield
     except BudgetReached as error:
@@ -36,25 +39,41 @@ def plain_errors() -> Iterator[None]:
         _tell(f"error: {error}")
         raise typer.Exit(2) from error
     except KeyboardInterrupt as error:
-        _tell("\ninterrupted; what was finished is kept: the same command goes on from there")
+        _tell("\ninterrupted" + ("; what was finished is kept: the same command goes on from there" if resumes else ""))
         raise typer.Exit(130) from error
     except (MemoryError, ImportError, RuntimeError) as error:
         if not _of_memory(error):
             raise
-        _tell(_memory(error))
+        _tell(_memory(error, resumes=resumes))
         raise typer.Exit(2) from error
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            _tell(_memory(error))
+            _tell(_memory(error, resumes=resumes))
             raise typer.Exit(2) from error
         if error.errno not in _DISK:
             raise
-        prefix = f"{error.filename}: " if error.filename else ""
-        _tell(
-            f"error: {prefix}{error.strerror or error}; what was written before is kept: once that is mended, the same "
-            "command goes on from there; out=FOLDER writes elsewhere"
-        )
+        message = _of_disk(error)
+        if resumes:
+            message += "; what was written before is kept: once that is mended, the same command goes on from there"
+        if elsewhere:
+            message += f"; {elsewhere} writes elsewhere"
+        _tell(f"error: {message}")
         raise typer.Exit(2) from error
+
+
+@contextmanager
+def nothing_written() -> Iterator[None]:
+    """Errors of the disk in the block become UsageErrors: a command that resumes has nothing to go on from yet."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        raise UsageError(_of_disk(error)) from error
+
+
+def _of_disk(error: OSError) -> str:
+    return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
 
 
 def _of_memory(error: BaseException | None) -> bool:
@@ -67,13 +86,13 @@ def _of_memory(error: BaseException | None) -> bool:
     )
 
 
-def _memory(error: BaseException) -> str:
+def _memory(error: BaseException, *, resumes: bool) -> str:
     limit = memory_limit.limit()
     bound = "" if limit is None else f" The limit of this shell is {limit >> 20:,} MiB (ulimit -v)."
     reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
     return (
         f"error: there is not enough memory ({reason}).{bound} Raise the limit, close other programs, or lower cohort "
-        "and workers; what was written before is kept, and the same command goes on from there"
+        f"and workers{'; what was written before is kept, and the same command goes on from there' if resumes else ''}"
     )
 
 

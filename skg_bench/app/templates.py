@@ -28,17 +28,27 @@ def init_folder(kind: str, folder: Path) -> None:
     taken = folder.is_symlink() or folder.exists()
     if taken and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir()) or folder.samefile(".")):
         raise UsageError(f"{folder} is there, and is no empty folder below this one; give the name of a new folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".init-", dir=folder.parent) as scratch:
-        for name in (names := _files(STARTERS / kind)):
-            (Path(scratch) / "made" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(STARTERS / kind / name, Path(scratch) / "made" / name)
-        (Path(scratch) / "made").replace(folder)
+    try:
+        names = _copied(STARTERS / kind, folder)
+    except OSError as error:  # it names a place that is gone by now
+        error.filename = str(folder)
+        raise
     screen = console()
     screen.print(f"{folder}: {', '.join(names)}", soft_wrap=True)
     screen.print("next:")
     for line in (f"cd {folder}", *_commands(text_of(folder / "README.md"))):
         screen.print(f"  {line}", soft_wrap=True)
+
+
+def _copied(template: Path, folder: Path) -> list[str]:
+    """Files of a template, which lie in `folder` from now on."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".init-", dir=folder.parent) as scratch:
+        for name in (names := _files(template)):
+            (Path(scratch) / "made" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(template / name, Path(scratch) / "made" / name)
+        (Path(scratch) / "made").replace(folder)
+    return names
 
 
 def _files(template: Path) -> list[str]:

@@ -97,8 +97,8 @@ def replacing(path: Path, *, mode: int = PRIVATE_MODE) -> Iterator[BufferedRando
     except BaseException as error:
         with suppress(OSError):
             part.unlink()
-        if isinstance(error, OSError):  # a full disk does not say which one it is
-            error.filename = error.filename or str(path)
+        if isinstance(error, OSError) and str(error.filename or part) == str(part):  # a full disk does not name one
+            error.filename = str(path)
         raise
     _synchronize(path.parent)
 

@@ -1,15 +1,19 @@
-"""What a lack of memory ends as: a message and exit code 2, whichever library says it, and however."""
+"""What errors end as: a message and an exit code. A lack of memory does, whichever library says it, and however."""
 
 import errno
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 import typer
 
-from skg_bench.app import memory_limit
+from skg_bench.app import commands, memory_limit, run_check
 from skg_bench.app.plain_errors import plain_errors
+from skg_bench.runfolder.run import Run
+from tests.app.test_cli import call, refused
 from tests.processes import needs_proc
 
 
@@ -30,18 +34,53 @@ def raised_by(error: BaseException, cause: BaseException | None) -> BaseExceptio
     ids=str,
 )
 def test_a_lack_of_memory_is_a_message(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit) as left, plain_errors():
-        raise error
-    assert left.value.exit_code == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: there is not enough memory (")
-    assert said.endswith("what was written before is kept, and the same command goes on from there\n")
+    for resumes, end in (True, "; what was written before is kept, and the same command goes on from there\n"), (
+        False, "or lower cohort and workers\n",
+    ):  # fmt: skip
+        with pytest.raises(typer.Exit) as left, plain_errors(resumes=resumes):
+            raise error
+        assert left.value.exit_code == 2
+        said = capsys.readouterr().err
+        assert said.startswith("error: there is not enough memory (")
+        assert said.endswith(end)
 
 
 @pytest.mark.parametrize("error", [ImportError("no such name"), RuntimeError("a mistake"), OSError(errno.EBADF, "bad")])
 def test_other_errors_keep_their_traceback(error: Exception) -> None:
     with pytest.raises(type(error)), plain_errors():
         raise error
+
+
+WORDS = [
+    ["compare", "run"], ["report", "run"], ["skills", "run"], ["run", "--check", "run"], ["run", "--dry-run"],
+    ["init", "log", "mine"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [(KeyboardInterrupt(), 130, "\ninterrupted\n"), (OSError(errno.EACCES, "denied", "f"), 2, "error: f: denied\n")],
+)
+def test_a_command_that_begins_anew_does_not_say_that_it_goes_on(
+    words: list[str], error: BaseException, code: int, said: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    Path("run").mkdir()
+    Path("run/manifest.json").touch()
+    for target, name in (
+        (Run, "__init__"), (run_check, "_checked"), (commands, "_composed"), (tempfile, "TemporaryDirectory"),
+    ):  # fmt: skip
+        monkeypatch.setattr(target, name, failing)
+    assert call(*words) == (code, "", said if words[0] != "init" else said.replace("f:", "mine:"))
+
+
+def test_a_log_that_cannot_be_read_is_named_and_nothing_was_written_before(elsewhere: Path) -> None:
+    name = f"{'x' * 300}.csv"
+    for words in ["run", name], ["data", "check", name]:
+        assert refused(*words) == f"error: {name}: File name too long\n"
 
 
 def limited(mib: int) -> "subprocess.CompletedProcess[str]":

@@ -133,13 +133,12 @@ def smaller(file: Path, before: str, after: str) -> None:
 
 
 def test_a_folder_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+    def failing(_: object, to: Path) -> None:
+        raise OSError(28, "No space left on device", str(to))
 
     monkeypatch.setattr(shutil, "copyfile", failing)
     code, _, err = call("init", "log", str(tmp_path / "mine"))
-    assert code == 2
-    assert "No space left" in err
+    assert (code, err) == (2, f"error: {tmp_path / 'mine'}: No space left on device\n")
     assert list(tmp_path.iterdir()) == []
 
 

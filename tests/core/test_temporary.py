@@ -78,8 +78,9 @@ def test_a_full_disk_leaves_the_file_as_it_was_and_is_named(tmp_path: Path) -> N
 
 
 def test_a_folder_that_vanished_is_not_made_again(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as raised:
         replace_whole(tmp_path / "absent" / "file", b"x")
+    assert raised.value.filename == str(tmp_path / "absent" / "file")  # no temporary, which is gone
     with pytest.raises(FileNotFoundError):
         sweep(tmp_path / "absent")
     assert list(tmp_path.iterdir()) == []
