@@ -155,6 +155,11 @@ def start(
         return _delivered(job, say)
     try:
         job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
+    except OSError as error:
+        raise UsageError(
+            f"cannot make {error.filename or job.out}: {error.strerror or error}; out=FOLDER writes elsewhere"
+        ) from error
+    try:
         check_links(job.out)
         with held(job.out, "run" if job.part == WHOLE else f"part {job.part[0]}/{job.part[1]}") as lock:
             job = _begun(job)

@@ -381,9 +381,12 @@ def test_a_disk_that_fills_up_ends_with_2_and_a_reason_and_nothing_is_lost(elsew
     assert (code, err) == (0, "")
 
 
-def test_a_place_that_cannot_be_written_to_is_named(tiny: tuple[str, ...]) -> None:
+def test_a_place_that_cannot_be_written_to_is_named(tiny: tuple[str, ...], elsewhere: Path) -> None:
     err = refused("run", *tiny, "out=/proc/nowhere/run")
-    assert "/proc/nowhere" in err
+    assert err == "error: cannot make /proc/nowhere: No such file or directory; out=FOLDER writes elsewhere\n"
+    Path("file").touch()
+    err = refused("run", *tiny, "out=file/run")
+    assert err == "error: cannot make file/run: Not a directory; out=FOLDER writes elsewhere\n"
 
 
 def test_every_group_of_commands_is_there_once() -> None:
