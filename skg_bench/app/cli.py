@@ -350,7 +350,7 @@ def replay_cases(
 
 
 def main() -> None:
-    """Entry point of `skg-bench`."""
+    """Run the command line in this process."""
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child takes modules from the current folder: see core.processes
     processes.collect_seldom()
     processes.load_pandas_late()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-_CODE = 130  # as shells have it for Ctrl-C
+CODE = 130  # as shells have it for Ctrl-C
 _SOON = 0.01  # seconds
 
 
@@ -50,4 +50,4 @@ def _again(_number: int, _frame: FrameType | None) -> NoReturn:
         if sys.stdout.isatty() and select.select([], [1], [], 0)[1]:
             os.write(1, b"\x1b[?25h\n")  # a progress bar hides the cursor
     finally:
-        os._exit(_CODE)
+        os._exit(CODE)

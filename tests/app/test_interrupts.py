@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.app.test_cli import ENVIRONMENT, process
+from tests.app.test_cli import ENVIRONMENT, ROOT, process
 from tests.processes import await_end, await_workers, needs_proc, workers
 
 WORDS = [
@@ -133,6 +134,30 @@ def test_ctrl_c_counts_while_an_object_is_destroyed() -> None:
     command = [sys.executable, "-c", LATE]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=15)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+EARLY = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "typer":  # as all that takes time it is imported by the command line
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+sys.meta_path.insert(0, Finder())
+sys.argv[1:] = ["--help"]
+from skg_bench.__main__ import main
+main()
+"""
+
+
+def test_ctrl_c_while_the_command_line_is_imported_ends_it_without_a_traceback() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    assert scripts == {"skg-bench": "skg_bench.__main__:main"}
+    command = [sys.executable, "-c", EARLY]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=15)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 STUCK = """
