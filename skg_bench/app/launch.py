@@ -31,6 +31,7 @@ from skg_bench.asking.asking import Prompted, components_within
 from skg_bench.asking.prompts import load_prompt
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core.arms import Arm
+from skg_bench.core.assistant import Keeping, Stackable
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_file
 from skg_bench.core.record import HasRecord
@@ -70,6 +71,9 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     composed, salt = replace(composed, root=root), salts.given_salt(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
     plan = replace(plan, comparison=AgreementJudge(**root["comparison"]))
+    for assistant in (phase.assistant for arm in plan.arms for phase in arm.phases):
+        if isinstance(assistant, Keeping) and not isinstance(assistant, Stackable):
+            assistant.start(0)  # raises UsageError where nothing says what is played
     files = {
         **models(plan.arms),
         **_prompts(plan.arms),

@@ -90,7 +90,12 @@ class BlackBox:
 
     def _check_place(self) -> None:
         if self.url is not None:
-            if not re.fullmatch(r"http://[\w.:\[\]-]+(/v1)?/?", self.url, re.ASCII) or not is_loopback(self.url):
+            if not re.fullmatch(r"http://[\w.:\[\]-]+(/v1)?/?", self.url, re.ASCII):
+                raise UsageError(
+                    f"assistant.url={self.url!r} must be http://, a host and a port, such as http://127.0.0.1:4000, "
+                    "and nothing or /v1 behind them: requests go to /v1/chat/completions there"
+                )
+            if not is_loopback(self.url):
                 raise UsageError(
                     f"assistant.url={self.url!r} must be that of a system on this machine, such as "
                     "http://127.0.0.1:4000: its model is behind a port of this machine, too"

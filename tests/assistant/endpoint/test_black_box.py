@@ -16,6 +16,7 @@ import pytest
 import skg_bench
 from skg_bench.app.building import build
 from skg_bench.app.compose import compose, composer
+from skg_bench.app.launch import prepare
 from skg_bench.app.overrides import parse
 from skg_bench.app.trust import COMMAND_LINE, FromFile, admitted
 from skg_bench.core.errors import UsageError
@@ -258,6 +259,11 @@ def test_what_cannot_start_is_refused_with_what_to_do(tmp_path: Path, change: st
         run(tmp_path / "refused", bad=hung)
 
 
+def test_a_run_without_a_system_is_refused_before_it_begins() -> None:
+    with pytest.raises(UsageError, match=r"given neither of url and command"):
+        prepare(compose([*WORLD, table(never=NEVER, mine=["assistant=endpoint"])]))
+
+
 def test_a_system_that_runs_is_on_this_machine_and_knows_where_its_model_is(tmp_path: Path) -> None:
     def words(*overrides: str) -> str:
         with pytest.raises(UsageError) as raised:
@@ -265,6 +271,8 @@ def test_a_system_that_runs_is_on_this_machine_and_knows_where_its_model_is(tmp_
         return str(raised.value)
 
     assert "system on this machine" in words("assistant.url=http://example.org")
+    for url in "http://127.0.0.1:4000/x", "https://127.0.0.1:4000":
+        assert "nothing or /v1 behind them" in words(f"assistant.url={url}")
     assert "assistant.port=4001" in words("assistant.url=http://127.0.0.1:4000")
     more = ["assistant.url=http://127.0.0.1:4000", "assistant.port=0"]
     assert "take assistant.controls=false" in words(*more, "assistant.key_from=GATEWAY_KEY")
