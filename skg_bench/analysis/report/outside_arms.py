@@ -69,7 +69,9 @@ def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Itera
         f"{'the check does not know' if run.domain.in_words else 'their words have no reference'}."
     )
     if count == n:
-        yield Sentence(f"{about} So its utility is not known.", "caution")
+        mark = f" Let it return the {code('[answer ...]')} at the end of its model's words."
+        hint = "" if run.domain.in_words else mark
+        yield Sentence(f"{about} So its utility is not known.{hint}", "caution")
         return
     worst, best = (_supposed(run, arm, reference, right) for right in (False, True))
     ends = "; ".join(f"if all of them were {word}: {_size(row)}" for word, row in (("right", best), ("wrong", worst)))

@@ -195,7 +195,7 @@ def _answers(summary: Summary, arm: str) -> Sentence:
     if arm_figures["err_per_hit"].mean is not None:
         text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
     if arm_figures["err_per_request"].mean is None:
-        return Sentence(f"{text}. Some of its answers cannot be judged.", "plain")
+        return Sentence(f"{text}. How many of all its answers were wrong is not known.", "plain")
     text += f". Of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
     return Sentence(f"{text}{_beside(summary, arm)}.", "plain")
 

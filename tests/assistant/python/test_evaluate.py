@@ -162,6 +162,18 @@ def test_words_of_a_prompt_that_no_model_read_are_told(tmp_path: Path) -> None:
     assert not any("paid for more words" in sentence.text for sentence in outside_sentences(made, None))
 
 
+def test_answers_without_references_say_what_to_return(tmp_path: Path) -> None:
+    (tmp_path / "bare.py").write_text(
+        "class Bare:\n    def answer(self, user, time, message, model):\n        return model(message).split('[')[0]\n"
+    )
+    bare = ["assistant=python", f"assistant.file={tmp_path}/bare.py:Bare", "assistant.controls=false"]
+    made = run(tmp_path / "run", arms(never=NEVER, bare=bare), "reference=never")
+    said = skg_bench.explain(made)
+    assert any(text.startswith("Nobody can judge ") for text in said)
+    assert any(text.endswith("Let it return the [answer ...] at the end of its model's words.") for text in said)
+    assert any("How many of all its answers were wrong is not known." in text for text in said)
+
+
 def test_leaks_come_first_and_what_nobody_can_judge_has_bounds(tmp_path: Path) -> None:
     table = arms(
         never=NEVER, wordless=playing("Wordless"), dict=playing("ExactCache"),
