@@ -22,6 +22,7 @@ from skg_bench.runfolder.telling import Telling, telling_of
 
 REMOVAL = ".forget.move"  # in the folder of a run: files without a user whose removal was interrupted
 _PRICED = {"right", "score", "cost", "wait"}  # columns of an imported table that say what an answer was worth
+_LISTED = 12  # runs of a folder that an error names
 _IN_BRIEF = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
 
 
@@ -61,12 +62,19 @@ class Run:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        if self.path.is_file():
+            raise UsageError(f"{self.path} is no run directory: it is a file; name the folder of a run")
         if not self.path.is_dir():
             raise UsageError(
                 f"{self.path} is no run directory: there is no such folder, seen from {Path.cwd()}; `skg-bench runs "
                 "FOLDER` lists the runs of a folder"
             )
         if not (self.path / MANIFEST).is_file():
+            if inside := sorted(str(file.parent) for file in self.path.glob(f"*/{MANIFEST}")):
+                raise UsageError(
+                    f"{self.path} is no run directory: it has no {MANIFEST}, and holds runs; name one of them: "
+                    f"{', '.join(inside[:_LISTED])}{' ...' * (len(inside) > _LISTED)}"
+                )
             raise UsageError(
                 f"{self.path} is no run directory: it has no {MANIFEST}; name the folder of a run. If its manifest was "
                 "lost, its `skg-bench run` command writes it again"

@@ -8,6 +8,7 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder import manifest, schema
+from skg_bench.runfolder.manifest import MANIFEST
 from skg_bench.runfolder.run import Run, ratings
 from tests.runs import save, write_logs
 
@@ -71,6 +72,23 @@ def test_columns_of_a_replayed_log_are_there_if_one_was_replayed_or_if_they_are_
 def test_ratings_are_the_feedback_of_that_kind_alone(folder: Path) -> None:
     table = ratings(Run(folder).feedback("skg", ["kind", "value"], users=[1, 5]))
     assert table.to_pydict() == {"rating": ["partial", "ok", "ok"], "user": [1, 1, 5], "turn": [2, 3, 7]}
+
+
+def test_what_is_no_run_directory_says_what_it_is_instead(tmp_path: Path) -> None:
+    def said(path: Path) -> str:
+        with pytest.raises(UsageError) as raised:
+            Run(path)
+        return str(raised.value).removeprefix(f"{path} is no run directory: ")
+
+    assert said(tmp_path / "gone").startswith("there is no such folder")
+    (tmp_path / "file").touch()
+    assert said(tmp_path / "file") == "it is a file; name the folder of a run"
+    assert "If its manifest was lost" in said(tmp_path)
+    for number in range(14):
+        (tmp_path / f"run{number:02}").mkdir()
+        (tmp_path / f"run{number:02}" / MANIFEST).touch()
+    runs = ", ".join(str(tmp_path / f"run{number:02}") for number in range(12))
+    assert said(tmp_path) == f"it has no manifest.json, and holds runs; name one of them: {runs} ..."
 
 
 def test_configuration_and_arms_come_from_the_manifest(folder: Path) -> None:
