@@ -342,6 +342,7 @@ def report(paths: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) 
             summary.write_summary(measured_run(run))
     if len(runs) > 1:
         file = page.write_side_by_side(runs)
+        file = file.relative_to(here) if file.is_relative_to(here := Path.cwd()) else file
     else:
         file = page.write_page(runs[0], numbered(runs[0], users) or None, others)
     console().print(f"page: {file}", soft_wrap=True)

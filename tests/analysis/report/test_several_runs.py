@@ -80,6 +80,13 @@ def test_the_same_run_twice_and_users_of_several_runs_are_refused(run: Run, seco
     assert (done.exit_code, "go with one run" in done.stderr) == (2, True)
 
 
+def test_the_page_is_named_as_seen_from_here(run: Run, second: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(second.path.parent)
+    done = CliRunner().invoke(app, ["report", second.path.name, str(run.path)])
+    assert done.stdout.startswith("page: side-by-side-"), done.stderr
+    Path(done.stdout.strip().removeprefix("page: ")).unlink()
+
+
 def test_a_run_of_another_schema_version_is_refused_and_nothing_is_written(second: Run, tmp_path: Path) -> None:
     other = tmp_path / "old"
     other.mkdir()
