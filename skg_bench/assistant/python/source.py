@@ -82,8 +82,20 @@ class ClassSource:
         return _found(self.target) if self.notebook else _imported(self.target)
 
     def made(self) -> Any:
-        """A new object, without memory."""
-        return self.kind()(**self.parameters)
+        """A new object, without memory.
+
+        Raises UsageError for a class that takes other arguments.
+        """
+        try:
+            return self.kind()(**self.parameters)
+        except TypeError as error:
+            if error.__traceback__ and error.__traceback__.tb_next:  # inside of the class
+                raise
+            given = f"with {', '.join(self.parameters)}" if self.parameters else "without arguments"
+            raise UsageError(
+                f"{self.name} cannot be made: TypeError: {error}; it is called {given}, and what it takes is given by "
+                "assistant.parameters={NAME: VALUE}"
+            ) from error
 
     def root(self) -> Path | None:
         """File of the class, or the folder or file of its package; None: it is of a notebook."""

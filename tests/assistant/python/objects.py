@@ -19,6 +19,11 @@ class PassOn:
         return str(model(message))
 
 
+class Choosy(PassOn):
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
 class ExactCache:
     def __init__(self) -> None:
         self.memory: dict[str, str] = {}

@@ -292,6 +292,8 @@ def test_an_object_that_cannot_be_copied_is_not_frozen(tmp_path: Path) -> None:
         (["assistant=python", "assistant.file=objects.py"], "must read FILE:CLASS, such as my.py:ExactCache"),
         (["assistant=python", "assistant.file=gone.py:Gone"], "gone.py"),
         (playing("PassOn", "assistant.parameters={size: 3}"), "cannot be made: TypeError"),
+        (playing("Choosy"), "objects.py:Choosy cannot be made: TypeError: Choosy.__init__() missing 1 required"),
+        (playing("Choosy"), "argument: 'size'; it is called without arguments"),
         (playing("PassOn", "assistant.shares=everyone"), "assistant.shares='everyone' must be"),
     ],
 )
