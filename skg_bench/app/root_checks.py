@@ -217,7 +217,8 @@ def check_arms(arms: Any, reference: str) -> None:
         if reason := _name(name):
             raise UsageError(f"arm {name!r}: its name {reason}")
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise UsageError(f"arm {name!r}: {texts!r} must be a list of overrides such as [policy=never]")
+            hint = "" if texts else f"; '~arms.{name}' removes the arm"
+            raise UsageError(f"arm {name!r}: {texts!r} must be a list of overrides such as [policy=never]{hint}")
     if reference not in arms:
         raise UsageError(f"reference={reference!r} is no arm; {nearest(reference, arms)}")
 

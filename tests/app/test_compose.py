@@ -126,6 +126,7 @@ def test_a_component_cannot_be_left_out(conf: Path) -> None:
         (["arms=never"], "arms=never: arms is a table, as in 'arms={one: [], other: [policy=never]}'"),
         (["arms=[never]"], "arms=[never]: arms is a table"),
         (["arms=null"], "arms=null: arms is a table"),
+        (["arms.never=null"], "must be a list of overrides such as [policy=never]; '~arms.never' removes the arm"),
         (["~arms"], "there are no arms"),
         (["~arms", "~arms.never"], "~arms.never: arms.never is left out already"),
         (["arms={live: [2020-01-01]}"], "arm 'live': [datetime.date(2020, 1, 1)] must be a list of overrides"),
