@@ -27,8 +27,8 @@ def build(seam: str, node: Mapping[str, Any], origin: Origin, where: str = "") -
         (node,) = admitted(origin, [(where + seam, seam, node)])
         try:
             return _made(node)
-        except UsageError:
-            raise
+        except UsageError as error:
+            raise UsageError(f"{where}{error}") from error
         except Exception as error:  # whatever a class of another package raises
             raise UsageError(f"{where}{seam}: {node['_target_']} cannot be made: {error}") from error
 
