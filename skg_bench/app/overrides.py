@@ -119,7 +119,8 @@ def _plain(parsed: HydraOverride, where: str) -> Override:
     if override.choice and (not isinstance(override.value, str) or override.value not in groups()[path]):
         if (path, override.value) == ("curator", "frozen"):
             raise UsageError(f"{where}{text}: an arm says itself when it stops to learn: freeze=all, freeze_at=TURN")
-        raise UsageError(f"{where}{text}: {path} has no such option; {nearest(str(override.value), groups()[path])}")
+        hint = f"{nearest(str(override.value), groups()[path])} (all: skg-bench list {path})"
+        raise UsageError(f"{where}{text}: {path} has no such option; {hint}")
     return override
 
 

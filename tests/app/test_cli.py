@@ -123,6 +123,7 @@ def test_the_first_line_of_a_run_comes_before_anything_heavy_is_imported(tmp_pat
         (["run", "+sed=1"], "did you mean 'seed'?"),
         (["run", "users=0"], "users=0 must be a whole number"),
         (["run", "experiment=nothing"], "valid: "),
+        (["run", "experiment=frst"], "did you mean 'first'? (all: skg-bench list experiment)"),
         (["run", "policy.threshold=nan", "profile=smoke"], "arm 'skg': policy.threshold=nan must lie in [0, 1]"),
         (["run", "reranker.l2=-1.0", "profile=smoke"], "reranker.l2=-1.0 must be above 0"),
         (
