@@ -62,7 +62,7 @@ def _with_log(texts: Sequence[str], screen: Console) -> list[str]:
         raise UsageError(f"{' and '.join(logs)}: a run replays one log")
     given = [text for text in texts if text not in logs]
     source = log_source(logs[0], given)
-    columns = ", ".join(f"{field}: {guess.column}" for field, guess in source.guesses.items())
+    columns = ", ".join(f"{field}: {guess.words}" for field, guess in source.guesses.items())
     read = f"columns {columns}" if columns else f"{source.written} (simulator={source.simulator})"
     screen.print(f"{logs[0]}: {read}", soft_wrap=True, markup=False)
     overrides, notes = source.overrides(given)

@@ -41,6 +41,17 @@ def test_columns_are_found_by_their_names_in_two_languages() -> None:
                       "answer": "Antwort"}  # fmt: skip
 
 
+def test_an_employee_is_the_user_and_not_the_conversation(tmp_path: Path) -> None:
+    """The conversation was taken for the user, who then had two turns."""
+    rows = [f"2024-03-05 1{i}:00,e{i % 2},{PROSE[i]},{'up' if i else ''},c{i // 2}" for i in range(4)]
+    (tmp_path / "log.csv").write_text("\n".join(["ts,employee_id,prompt,thumb,conv", *rows]) + "\n")
+    _, out, _ = call("run", str(tmp_path / "log.csv"), "users=none")
+    assert "columns user: employee_id, time: ts, message: prompt, satisfaction: thumb, session: conv" in out
+    (tmp_path / "log.csv").write_text("\n".join(["ts,a,prompt,b,conv", *rows]) + "\n")
+    _, out, _ = call("run", str(tmp_path / "log.csv"), "users=none")
+    assert "user: a (by what stands in it), time: ts" in out
+
+
 def test_columns_of_other_names_are_found_by_what_stands_in_them() -> None:
     found = columns(a=["2024-03-05 10:00"] * 4, b=list("abab"), c=PROSE, d=list("1111"))
     assert found == {"user": "b", "time": "a", "message": "c"}

@@ -23,19 +23,20 @@ Sample = Mapping[str, Sequence[Any]]  # the first rows of each column
 
 _NAMES = {  # how columns are called, English and German, the more telling first
     "user": "user_id user customer_id customer kunde kunden_nr kundennummer nutzer benutzer client account visitor "
-    "caller anrufer person who wer uid hashed_ip",
+    "caller anrufer person who wer uid hashed_ip employee_id employee mitarbeiter member_id member",
     "id": "message_id msg_id turn_id request_id trace_id id key nr nummer vorgang ticket",
     "time": "timestamp time date datetime created_at created asked_at start_time when wann ts zeitstempel "
     "zeitpunkt zeit datum",
     "answer": "answer response reply output completion antwort bot_response",
     "intent": "intent intention label category topic absicht anliegen kategorie thema",
-    "satisfaction": "satisfaction rating rated feedback score stars thumbs csat bewertung zufriedenheit note",
+    "satisfaction": "satisfaction rating rated feedback score stars thumbs thumb vote csat bewertung zufriedenheit "
+    "note",
     "propensity": "propensity probability",
     "cost_usd": "cost_usd total_cost cost price kosten preis",
     "latency_ms": "latency_ms latency duration_ms duration response_time wait wartezeit antwortzeit dauer",
     "action": "action skill served_by handler route aktion",
-    "session": "session session_id conversation_id conversation thread_id thread dialogue_id dialog_id chat_id sitzung "
-    "gespräch gespraech unterhaltung",
+    "session": "session session_id conversation_id conversation thread_id thread dialogue_id dialog_id chat_id conv_id "
+    "conv sitzung gespräch gespraech unterhaltung",
     "message": "message user_message question query prompt input utterance request conversation messages nachricht "
     "frage anfrage text content",
 }
@@ -61,6 +62,7 @@ _ROWS = 1000  # of a file, from which columns are guessed
 _SHOWN = 40  # characters of a cell
 _PROSE = 2.0  # words of a message, on average
 _CONVERSATION = float("inf")  # as many has a list of messages
+_BY_NAME = "by its name"
 _BY_CONTENT = ("time", "message", "user")  # dates and texts come again as users do, so users are what is left
 _TIMES = 0.5  # share of the cells of a column of times that can be read as such
 
@@ -71,6 +73,11 @@ class ColumnGuess:
 
     column: str
     why: str
+
+    @property
+    def words(self) -> str:
+        """The column; where its name does not tell what it is, with the reason."""
+        return self.column if self.why == _BY_NAME else f"{self.column} ({self.why})"
 
 
 def first_rows(path: Path) -> dict[str, list[Any]]:
@@ -117,7 +124,7 @@ def mapping(sample: Sample, given: Mapping[str, str | None] | None = None) -> di
         if field == "user":
             whole = [column for column in free if not _shares(sample[column])]
         if (column := _named(whole, fitting, names.split())) is not None:
-            guesses[field] = ColumnGuess(column, "by its name")
+            guesses[field] = ColumnGuess(column, _BY_NAME)
             free.remove(column)
     for field in (field for field in _BY_CONTENT if field not in guesses and field not in given):
         texts = [column for column in free if holds_texts(sample[column])]
