@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="the 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Reuse, Run]:
-    return played(tmp_path_factory.mktemp("twins"), ["users=4", "weeks=2", "workers=1", "salt=0"])
+    return played(tmp_path_factory.mktemp("twins"), ["users=6", "weeks=2", "workers=1", "salt=0"])
 
 
 def test_the_table_has_the_figures_of_the_logs(runs: Mapping[Reuse, Run]) -> None:
@@ -27,7 +27,7 @@ def test_the_table_has_the_figures_of_the_logs(runs: Mapping[Reuse, Run]) -> Non
         run = next(run for reuse, run in runs.items() if reuse == row["comes back"])
         turns = run.turns(row["arm"]).to_pandas()
         tasks = turns[turns["met"].notna()]
-        assert len(tasks) == len(turns) / 2 == 4 * 6
+        assert len(tasks) == len(turns) / 2 == 6 * 6
         shares = {"solved": tasks, "at first": tasks[tasks["met"] == "nothing"]}
         shares |= {"transfer": tasks[tasks["met"] == "family"], "retention": tasks[tasks["met"] == "entry"]}
         for name, some in shares.items():

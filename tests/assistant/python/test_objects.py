@@ -238,7 +238,7 @@ def wrong(tmp_path: Path, *texts: str, more: tuple[str, ...] = ()) -> str:
         ("Nothing", ".answer of arm 'it', user 2, turn 0: it returned None; valid is a str"),
         ("Bytes", ".answer of arm 'it', user 2, turn 0: it returned a bytes; valid is a str"),
         ("Failing", "of arm 'it', user 3, turn 99: it raised ValueError: the disk is full"),
-        ("Missing", "has no class 'Missing'; its classes are PassOn, ExactCache"),
+        ("Missing", "has no class 'Missing'; its classes are PassOn, Choosy, ExactCache"),
     ],
 )
 def test_what_goes_wrong_is_named_with_arm_user_and_turn(tmp_path: Path, name: str, reason: str) -> None:
