@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from skg_bench.analysis.report.hit_cosines import cosine_sentences
 from skg_bench.analysis.report.outside_arms import outside_sentences
 from skg_bench.analysis.summary import read_summary
 from skg_bench.app import api
+from skg_bench.app.overrides import override_value
 from skg_bench.core.errors import UsageError, brief
 from skg_bench.core.foreign import text_of
 from skg_bench.core.text import printable, wrapped
@@ -84,10 +84,10 @@ def evaluate(
     name, chosen = _chosen(assistant)
     mine = ["assistant=python", chosen]
     if parameters:
-        mine.append(f"assistant.parameters={_in_override(parameters)}")
+        mine.append(f"assistant.parameters={override_value(parameters)}")
     more = {arm: _deepened(mine, texts) for arm, texts in (arms or {}).items()}
     table = {_REFERENCE: ["policy=never", "curator=none"], name: mine, **more}
-    question = f"question={json.dumps(f'Is {name} better for its users than the model alone?')}"
+    question = f"question={override_value(f'Is {name} better for its users than the model alone?')}"
     words = [
         *_SIZE,
         question,
@@ -105,18 +105,6 @@ def evaluate(
     return Evaluation(run, name, [sentence.text for sentence in lines])
 
 
-def _in_override(value: object) -> str:
-    """A value in the grammar of overrides. It is not that of JSON: keys are bare, and a backslash stands for itself."""
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_in_override(inner)}' for key, inner in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_in_override, value))}]"
-    if not isinstance(value, str):
-        return json.dumps(value)
-    escaped = re.sub(r'(\\*)("|\Z)', lambda match: match[1] * 2 + match[2].replace('"', '\\"'), value)
-    return f'"{escaped}"'
-
-
 def _deepened(mine: Sequence[str], texts: Sequence[str]) -> list[str]:
     """Overrides of a further arm, which plays the same class unless it says otherwise."""
     return list(texts) if any(text.startswith("assistant=") for text in texts) else [*mine, *texts]
@@ -129,7 +117,7 @@ def _chosen(assistant: "type | str") -> tuple[str, str]:
     """
     if isinstance(assistant, str):
         key = "file" if ":" in assistant and assistant.rpartition(":")[0].endswith(".py") else "target"
-        return assistant.replace(":", ".").rpartition(".")[2], f"assistant.{key}={json.dumps(assistant)}"
+        return assistant.replace(":", ".").rpartition(".")[2], f"assistant.{key}={override_value(assistant)}"
     if not isinstance(assistant, type):
         raise UsageError(
             f"evaluate was given a {type(assistant).__qualname__}; valid is a class, of which each user has an "
@@ -141,8 +129,8 @@ def _chosen(assistant: "type | str") -> tuple[str, str]:
             "define it in a cell of its own, or in a file: evaluate('my.py:ExactCache')"
         )
     if (script := _guarded_script(assistant)) is not None:  # another command can play it again, too
-        return assistant.__name__, f"assistant.file={json.dumps(f'{script}:{assistant.__name__}')}"
-    return assistant.__name__, f"assistant.target={json.dumps(f'{assistant.__module__}:{assistant.__qualname__}')}"
+        return assistant.__name__, f"assistant.file={override_value(f'{script}:{assistant.__name__}')}"
+    return assistant.__name__, f"assistant.target={override_value(f'{assistant.__module__}:{assistant.__qualname__}')}"
 
 
 def _guarded_script(assistant: type) -> Path | None:

@@ -4,8 +4,6 @@
 agentropy keeps one, a data set of the `datasets` library, or a labelled corpus.
 """
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.app.corpus_check import is_labelled_corpus
-from skg_bench.app.overrides import parse
+from skg_bench.app.overrides import override_value, parse
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import plural
 from skg_bench.simulator.logs import recorded_csv, recorded_guess
@@ -26,7 +24,6 @@ from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, REQUIRED, LeftO
 from skg_bench.simulator.logs.recorded_size import KEY, log_size
 from skg_bench.skillbook.agentropy import SIGNALS
 
-_PLAIN = re.compile(r"[\w./-]+")
 _NAMES = {"\t": "tab"}
 _NUMBERS = ("propensity", "cost_usd", "latency_ms")
 _COLUMNS = "simulator.columns."
@@ -94,7 +91,7 @@ class LogSource:
         toss of a coin.
         """
         key = "simulator.corpus.path" if self.simulator == "labelled" else "simulator.path"
-        start = [f"simulator={self.simulator}", f"{key}={_quoted(self.path)}"]
+        start = [f"simulator={self.simulator}", f"{key}={override_value(self.path)}"]
         if self.table is None:
             return [*start, *texts], []
         if lack := self.table.lack:
@@ -106,7 +103,7 @@ class LogSource:
                 raise UsageError(_absent(self.path, required, self.table.sample, rest))
         settings, notes = _settings(self.table, columns, given, self.path)
         written = [f"simulator.{key}={value}" for key, value in settings.items()]
-        return [*start, f"simulator.columns={_mapping(columns)}", *written, *texts], notes
+        return [*start, f"simulator.columns={override_value(columns)}", *written, *texts], notes
 
 
 def is_log(word: str) -> bool:
@@ -230,7 +227,7 @@ def _table(path: Path, given: Given) -> LogTable:
     dialect = file.dialect
     separator = _NAMES.get(dialect.separator, dialect.separator)
     written = f"{plural(len(dialect.heading), 'column')}, separated by {separator}, in {dialect.encoding}"
-    settings = {"separator": _quoted(separator), "encoding": dialect.encoding}
+    settings = {"separator": override_value(separator), "encoding": dialect.encoding}
     return LogTable(written, {k: v for k, v in settings.items() if f"simulator.{k}" not in given}, file.sample(), file)
 
 
@@ -247,7 +244,7 @@ def _settings(table: LogTable, columns: dict[str, str], given: Given, name: str)
     ]
     comma = None if "simulator.decimal" in given else decimal_comma(texts)
     if comma is not None:
-        settings["decimal"] = _quoted("," if comma else ".")
+        settings["decimal"] = override_value("," if comma else ".")
         notes.append(f"numbers: decimal {'comma' if comma else 'point'}")
     if "latency_ms" in columns and "simulator.latency_unit" not in given:
         waits = [None if word is None else str(word) for word in table.words(columns["latency_ms"])]
@@ -279,7 +276,7 @@ def _settings(table: LogTable, columns: dict[str, str], given: Given, name: str)
             )
         else:
             meaning, where = rated
-            settings |= {f"rated_{rating}": _list(some) for rating, some in meaning.items()}
+            settings |= {f"rated_{rating}": override_value(some) for rating, some in meaning.items()}
             meanings = "; ".join(f"{rating}: {', '.join(some)}" for rating, some in meaning.items() if some)
             notes.append(f"ratings: {meanings} (if {where})")
     return settings, notes
@@ -288,19 +285,3 @@ def _settings(table: LogTable, columns: dict[str, str], given: Given, name: str)
 def _distinct(cells: Sequence[Any]) -> list[str]:
     words = {str(cell).strip() for cell in cells if cell is not None}
     return sorted(words - {"", "none", "null", "None"})
-
-
-def _quoted(text: str) -> str:
-    """As a value of an override."""
-    if _PLAIN.fullmatch(text) and not text[0].isdigit():
-        return text
-    escaped = re.sub(r'(\\*)"', lambda match: match[1] * 2 + '\\"', text)
-    return f'"{escaped}"'
-
-
-def _mapping(columns: Mapping[str, str]) -> str:
-    return f"{{{', '.join(f'{field}: {_quoted(column)}' for field, column in columns.items())}}}"
-
-
-def _list(words: Sequence[str]) -> str:
-    return f"[{', '.join(json.dumps(word, ensure_ascii=False) for word in words)}]"

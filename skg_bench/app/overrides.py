@@ -3,6 +3,7 @@
 Hydra alone accepts `+sed=1` and runs with the wrong seed. Here every key must exist, with or without `+`.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ class Override:
 
 
 _ARMS = re.compile(r"(?P<sign>\+\+?|~)?(?P<path>arms(\.[^=]*)?)(=(?P<value>.*))?", re.DOTALL)
+_BARE = re.compile(r"(?!(?:null|true|false|inf|nan)\Z)\.{0,2}[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE)
 
 
 def parse(texts: Sequence[str], where: str = "") -> list[Override]:
@@ -55,6 +57,29 @@ def parse(texts: Sequence[str], where: str = "") -> list[Override]:
         check_interpolations(override.path, override.value, where)
         check_secrets(override.path, override.value, where)
     return parsed
+
+
+def override_value(value: object) -> str:
+    """A value in Hydra's grammar, which `parse` reads as the same. It is not JSON's: keys are bare, and a backslash
+    stands for itself except before a quote.
+
+    Raises UsageError for what no configuration holds.
+    """
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {override_value(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(override_value, value))}]"
+    if isinstance(value, str):
+        escaped = re.sub(r'(\\*)("|\Z)', lambda match: match[1] * 2 + match[2].replace('"', '\\"'), value)
+        return value if _BARE.fullmatch(value) else f'"{escaped}"'
+    if isinstance(value, bool | None):
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    raise UsageError(
+        f"{value!r} is of the class {type(value).__qualname__}; a configuration holds texts, numbers, true, false, "
+        "null, lists and mappings"
+    )
 
 
 def sweep_cells(texts: Sequence[str]) -> list[list[str]]:

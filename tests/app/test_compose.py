@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from skg_bench.analysis.counts.metrics import PRICES
 from skg_bench.app import hydra_trees as module
 from skg_bench.app import root_checks
 from skg_bench.app.compose import compose, composer
-from skg_bench.app.overrides import parse, sweep_cells
+from skg_bench.app.overrides import override_value, parse, sweep_cells
 from skg_bench.core.errors import UsageError
 from tests.app.lab import forget, installed, write
 
@@ -350,3 +352,29 @@ def test_a_sweep_expands_to_cells_and_the_last_override_varies_fastest() -> None
 
 def test_keys_of_utility_that_are_known_without_importing_its_module_are_those_of_that_module() -> None:
     assert root_checks._PRICES == PRICES
+
+
+_TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="$"), max_size=8)
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | _TEXTS
+_VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.just("key"), inner))
+
+
+@hypothesis.given(_VALUES)
+def test_a_value_that_is_written_as_an_override_is_read_as_the_same(value: Any) -> None:
+    (override,) = parse([f"assistant.parameters.key={override_value(value)}"])
+    assert override.value == value
+    assert type(override.value) is type(value)
+
+
+@pytest.mark.parametrize(("text", "shown"), [
+    ("a-b/c.csv", "a-b/c.csv"), ("../x", "../x"), ("null", '"null"'), ("True", '"True"'), ("inf", '"inf"'),
+    ("1e5", '"1e5"'), ("größe.csv", '"größe.csv"'), ("", '""'), ('a"b', r'"a\"b"'), ("end\\", r'"end\\"'),
+])  # fmt: skip
+def test_only_a_word_that_hydra_reads_as_itself_is_written_without_quotes(text: str, shown: str) -> None:
+    assert override_value(text) == shown
+    assert parse([f"assistant.parameters.key={shown}"])[0].value == text
+
+
+def test_what_no_configuration_holds_is_refused() -> None:
+    with pytest.raises(UsageError, match="is of the class complex; a configuration holds texts, numbers, true"):
+        override_value({"depth": [1j]})

@@ -225,6 +225,19 @@ def test_names_that_need_quotes_are_quoted_in_the_command(tmp_path: Path) -> Non
     assert (record.turns, record.users) == (4, 2)
 
 
+def test_names_that_hydra_takes_for_something_else_are_quoted_in_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "gespräche.csv"
+    rows = [f"u{i % 2},2024-03-0{i + 1}T10:00,{words}" for i, words in enumerate(PROSE)]
+    path.write_text("\n".join(["null,größe,true", *rows]))
+    named = [
+        "simulator.columns.user='null'",
+        "simulator.columns.time='größe'",
+        "simulator.columns.message='true'",
+    ]
+    record = printed(str(path), *named).record
+    assert (record.turns, record.users) == (4, 2)
+
+
 @pytest.mark.parametrize(("name", "text", "message"), [
     ("log.csv", "a;b\n1;2\n", "no column looks like the user; it has a, b; say which"),
     ("log.csv", "user,time,message\nu1,,hi\nu1,yesterday,hi\n", "time, as time='yesterday' cannot be read as one; it"),
