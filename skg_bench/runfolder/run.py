@@ -283,6 +283,13 @@ def _brief(mean: float | None) -> str:
     return "-" if mean is None else f"{mean:.3f}"
 
 
+def refuse_twice(runs: Sequence[RunTables], what: str) -> None:
+    """Raise UsageError for a run that is given twice: its arms would count twice. `what`: what runs are named for."""
+    folders = [run.path.resolve() for run in runs]
+    if twice := next((run for run in runs if folders.count(run.path.resolve()) > 1), None):
+        raise UsageError(f"{twice.path} is given twice; name different runs {what}")
+
+
 def same_events(runs: Sequence[RunTables], what: str) -> None:
     """Raise UsageError for runs of which `what` cannot pair the events: those that depend on what was done, as arms met
     others, and results that were made elsewhere, of other users, events, columns or prices than the first.

@@ -36,7 +36,7 @@ from skg_bench.core.domain import domain_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.text import html_table, printable, text_table, wrapped
-from skg_bench.runfolder.run import Run, same_events
+from skg_bench.runfolder.run import Run, refuse_twice, same_events
 from skg_bench.runfolder.telling import telling_of
 
 if TYPE_CHECKING:
@@ -127,11 +127,12 @@ def compare(
     small a difference to matter. `flips`: how many events that an arm answered worse are told, of each arm. Utility is
     priced as in the reference's run.
 
-    Raises UsageError when runs share no user, when the events that they share differ, for an unknown reference, metric
-    or correction, and for flips where nothing is answered.
+    Raises UsageError for a run given twice, when runs share no user, when the events that they share differ, for an
+    unknown reference, metric or correction, and for flips where nothing is answered.
     """
     if not runs:
         raise UsageError("nothing to compare; name at least one run directory")
+    refuse_twice(runs, "to compare them")
     same_events(runs, "a comparison")
     for run in runs if flips else ():
         needs_answers(run, "compare --flips")

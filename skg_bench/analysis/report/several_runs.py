@@ -17,9 +17,8 @@ from skg_bench.analysis.report.page_value import DrawnChart
 from skg_bench.analysis.report.tables import VERDICT_TONES
 from skg_bench.analysis.report.typeset import DASH, marked, typeset_interval, typeset_value
 from skg_bench.analysis.summary.document import Summary
-from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.manifest import counted_of
-from skg_bench.runfolder.run import Run, flat
+from skg_bench.runfolder.run import Run, flat, refuse_twice
 
 BANDS_OF = 4  # runs whose bands can be heading apart in one figure
 FIGURES = 6  # metrics drawn, of each arm
@@ -91,9 +90,7 @@ def runs_html(runs: Sequence[Run]) -> str:
 
     Raises UsageError for a run given twice, and for one without figures of this version.
     """
-    folders = [run.path.resolve() for run in runs]
-    if twice := next((run for run in runs if folders.count(run.path.resolve()) > 1), None):
-        raise UsageError(f"{twice.path} is given twice; name different runs to see them side by side")
+    refuse_twice(runs, "to see them side by side")
     beside = [RunBeside(run, summary.read_summary(run), _look(n)) for n, run in enumerate(runs)]
     return page_template("several_runs.html.j2").render(
         css=page_asset("page.css"),

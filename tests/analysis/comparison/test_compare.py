@@ -12,6 +12,7 @@ from scipy import stats
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import cells, compare, headings, verdict_words
 from skg_bench.core.errors import UsageError
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 from tests.runs import rewritten, save
 
@@ -193,6 +194,14 @@ def test_runs_whose_shared_events_differ_are_refused(tmp_path: Path) -> None:
     reworded = make_run(tmp_path / "reworded", users=4, weeks=2, types=59)
     with pytest.raises(UsageError, match="differ in the"):
         compare([first, reworded])
+
+
+def test_a_run_that_is_given_twice_is_refused_as_its_arms_would_be_corrected_for_themselves(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=3, weeks=1)
+    (tmp_path / "other").mkdir()
+    again = Run(tmp_path / "other" / ".." / "run")
+    with pytest.raises(UsageError, match="is given twice; name different runs to compare them"):
+        compare([run, again])
 
 
 def test_an_unknown_reference_names_the_arms(tmp_path: Path) -> None:
