@@ -86,6 +86,18 @@ def test_an_imported_folder_is_whole_private_and_listed(results: Path) -> None:
     assert "weeks" not in run._repr_html_()
 
 
+@pytest.mark.parametrize("name", ["a, b", '"a" b', 'a "b", c'])
+def test_an_arm_with_commas_and_quotes_keeps_its_name_in_the_curves(elsewhere: Path, name: str) -> None:
+    with Path("odd.csv").open("w", newline="", encoding="utf-8") as lines:
+        rows = ((f"u{n % 8}", n // 8, arm, int(n % 3 > 0)) for n in range(40) for arm in ("a b", name))
+        csv.writer(lines).writerows([("user", "event", "arm", "right"), *rows])
+    code, _, error = call("data", "import", "odd.csv", "--out", "odd")
+    assert (code, error) == (0, "")
+    with Path("odd/curves.csv").open(newline="", encoding="utf-8") as lines:
+        assert {row["arm"] for row in csv.DictReader(lines)} == {"*", "a b", name}  # *: all arms
+    assert call("run", "--check", "odd")[0] == 0
+
+
 def test_imported_runs_stand_side_by_side_without_weeks(results: Path) -> None:
     for name in ("one", "two"):
         call("data", "import", results.name, "--out", name, "--reference", "never")

@@ -255,10 +255,12 @@ def csv(curves: Sequence[Curve]) -> str:
     """The content of `curves.csv`."""
     lines = ["arm,period,metric,n,mean,low,high"]
     for arm, metric, band in curves:
+        quoted = arm.replace('"', '""')  # arms of imported results have any name
+        name = f'"{quoted}"' if set(arm) & set(',"') else arm
         for week in range(len(band.n)):
             numbers = (digits(float(x[week])) for x in (band.mean, band.low, band.high))
             text = ",".join("" if x is None else repr(x) for x in numbers)
-            lines.append(f"{arm},{week + 1},{metric},{band.n[week]},{text}")
+            lines.append(f"{name},{week + 1},{metric},{band.n[week]},{text}")
     return "\n".join(lines) + "\n"
 
 

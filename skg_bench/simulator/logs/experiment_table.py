@@ -34,6 +34,7 @@ FIELDS = {
     "intent": "kind of request",
 }
 """Columns that a table may have, and what each says."""
+_ARM_BYTES = 200  # of a name; with what a log's file adds, below the 255 that file systems take
 NEEDED = ("user", "event", "arm")
 _LIMITS = {"score": 1.0, "cost": inf, "wait": inf}  # largest values; the smallest is 0
 _RIGHT = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
@@ -179,10 +180,10 @@ def _check_arms(path: Path, arms: Sequence[str]) -> None:
     if len(arms) < 2:
         raise UsageError(f"{path} has one arm only, {arms[0]!r}; an arm is compared with another: add its rows")
     for arm in arms:
-        if set(arm) & set("/\\\0\n\r") or arm.startswith(".") or len(arm) > 100:
+        if set(arm) & set("/\\\0\n\r") or arm.startswith(".") or len(arm) > 100 or len(arm.encode()) > _ARM_BYTES:
             raise UsageError(
-                f"{path}: the arm {arm!r} cannot name files; take at most 100 characters, no slash, and no dot at "
-                "the start"
+                f"{path}: the arm {arm!r} cannot name files; take at most 100 characters ({_ARM_BYTES} bytes of "
+                "UTF-8), no slash, no line break, and no dot at the start"
             )
 
 
