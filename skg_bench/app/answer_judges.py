@@ -154,7 +154,7 @@ def _of_file(name: str, path: Path) -> ModuleType:
     text = text_of(path)
     try:
         exec(compile(text, str(path), "exec"), vars(module))  # noqa: S102  the command names the file
-    except Exception as error:  # whatever the file raises
+    except (Exception, SystemExit) as error:  # whatever the file raises
         raise UsageError(f"--judge {name} fails: {type(error).__qualname__}: {error}") from error
     return module
 
@@ -164,7 +164,7 @@ def _imported(name: str, module: str) -> ModuleType:
 
     try:
         return import_module(module)
-    except Exception as error:  # whatever the module raises
+    except (Exception, SystemExit) as error:  # whatever the module raises
         raise UsageError(
             f"--judge {name} cannot be imported: {type(error).__qualname__}: {error}; valid are exact, {MODEL_JUDGE}, "
             "a file of labels, FILE.py:FUNCTION and MODULE:FUNCTION of a module that Python finds"
@@ -182,7 +182,7 @@ def _ask_function(
             words = questions.get()
             try:
                 labels.put(function(*words))
-            except Exception as error:  # noqa: BLE001  whatever it raises is named with its row
+            except (Exception, SystemExit) as error:  # noqa: BLE001  whatever it raises is named with its row
                 labels.put(error)
 
     def label_of(place: int) -> str:
@@ -193,7 +193,7 @@ def _ask_function(
             raise UsageError(
                 f"{_row(pairs, place)}: it took more than {seconds:g} seconds; --seconds sets another limit"
             ) from None
-        if isinstance(label, Exception):
+        if isinstance(label, Exception | SystemExit):
             raise UsageError(f"{_row(pairs, place)}: it raised {type(label).__qualname__}: {label}") from label
         return label if isinstance(label, str) else repr(label)
 

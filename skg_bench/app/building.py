@@ -29,7 +29,7 @@ def build(seam: str, node: Mapping[str, Any], origin: Origin, where: str = "") -
             return _made(node)
         except UsageError as error:
             raise UsageError(f"{where}{error}") from error
-        except Exception as error:  # whatever a class of another package raises
+        except (Exception, SystemExit) as error:  # whatever a class of another package raises
             raise UsageError(f"{where}{seam}: {node['_target_']} cannot be made: {error}") from error
 
 

@@ -123,6 +123,7 @@ def test_a_judge_whose_helper_changed_judges_anew(
     ("fault", "words"),
     [
         ("1 / 0", "it raised ZeroDivisionError: division by zero"),
+        ("raise SystemExit(0)", "it raised SystemExit: 0"),
         ("return 'perhaps'", "it says 'perhaps'; valid: wrong, near, right, unknown"),
         ("return 0.5", "it says '0.5'; valid: wrong, near, right, unknown"),
         ("import time; time.sleep(9)", "it took more than 0.4 seconds; --seconds sets another limit"),

@@ -1,7 +1,7 @@
 """Objects of somebody else, one for each user, as an assistant."""
 
 import copy
-from asyncio import iscoroutine
+from asyncio import CancelledError, current_task, iscoroutine
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -181,7 +181,7 @@ class Outside:
             return None
         try:
             copy.deepcopy(made)
-        except Exception as error:  # noqa: BLE001  whatever an object of somebody else raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001  whatever an object of somebody else raises
             return f"{self._source.name} has no save and load, and copy.deepcopy fails: {_shown(error)}"
         return None
 
@@ -234,7 +234,7 @@ class Outside:
             return self._source.made()
         except UsageError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an exit would end the run without a result, with exit code 0
             raise UsageError(f"{self._source.name} cannot be made: {_shown(error)}") from error
 
     def words(
@@ -278,7 +278,11 @@ class Outside:
                 return await objects[row].answer(who[row], times[row], messages[row], models[row])
             except UsageError:
                 raise
-            except Exception as error:
+            except CancelledError as error:
+                if (task := current_task()) is None or task.cancelling():  # an interrupt gives it up
+                    raise
+                raise self._fault(row, "answer", error) from error
+            except (Exception, SystemExit) as error:  # an exit would end the loop, for which the run then waits
                 raise self._fault(row, "answer", error) from error
             finally:
                 models[row].end()
@@ -300,7 +304,7 @@ class Outside:
             return call()
         except UsageError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._fault(row, method, error) from error
 
     def _fault(self, row: int, method: str, error: BaseException) -> RowError:

@@ -135,7 +135,7 @@ def _found(target: str) -> type:
     """A class by its name; in a notebook the one that has it now."""
     try:
         kind = resolve_name(target)
-    except Exception as error:  # whatever the module raises
+    except (Exception, SystemExit) as error:  # whatever the module raises
         raise UsageError(
             f"assistant.target={target!r} cannot be imported: {type(error).__qualname__}: {error}; valid is a class of "
             "a module that Python finds; one in a file is named by assistant.file=my.py:ExactCache"
@@ -152,7 +152,7 @@ def _of_file(path: str, text: str, name: str) -> type:
     sys.modules[module.__name__] = module  # dataclasses look for the module of their class
     try:
         exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102  the command names the file
-    except Exception as error:  # whatever the file raises
+    except (Exception, SystemExit) as error:  # whatever the file raises
         raise UsageError(f"assistant.file={path}:{name} fails: {type(error).__qualname__}: {error}") from error
     kind = vars(module).get(name)
     if not isinstance(kind, type):
