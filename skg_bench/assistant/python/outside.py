@@ -14,6 +14,7 @@ import numpy as np
 from skg_bench.asking.loop import each_answer
 from skg_bench.assistant.python.contract import AskedModel
 from skg_bench.assistant.python.scrambled import GivenAnswers, scrambled
+from skg_bench.assistant.python.working_directory import unmoved
 from skg_bench.core.assistant import Experience, InWords, Message, Reply
 from skg_bench.core.calendar import FIRST_MONDAY
 from skg_bench.core.domain import Domain
@@ -231,7 +232,8 @@ class Outside:
 
     def _new(self) -> Any:
         try:
-            return self._source.made()
+            with unmoved(self._source.name):
+                return self._source.made()
         except UsageError:
             raise
         except (Exception, SystemExit) as error:  # an exit would end the run without a result, with exit code 0
@@ -249,9 +251,20 @@ class Outside:
 
         Raises RowError for what goes wrong with one.
         """
+        with unmoved(self._source.name):
+            if self._methods.waits:
+                return self._awaited(objects, who, times, messages, models)
+            return self._in_order(objects, who, times, messages, models)
+
+    def _in_order(
+        self,
+        objects: Sequence[Any],
+        who: Sequence[str],
+        times: Sequence[datetime],
+        messages: Sequence[str],
+        models: Sequence[AskedModel],
+    ) -> list[str]:
         words: list[Any] = [None] * len(messages)
-        if self._methods.waits:
-            return self._awaited(objects, who, times, messages, models)
         row = 0
         try:
             for row, (user, time, message, model) in enumerate(zip(who, times, messages, models, strict=False)):
@@ -301,7 +314,8 @@ class Outside:
 
     def _called(self, row: int, method: str, call: Call) -> Any:
         try:
-            return call()
+            with unmoved(self._source.name):
+                return call()
         except UsageError:
             raise
         except (Exception, SystemExit) as error:

@@ -15,6 +15,7 @@ from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from skg_bench.assistant.python.working_directory import unmoved
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.package import (
@@ -134,7 +135,10 @@ def _imported(target: str) -> type:
 def _found(target: str) -> type:
     """A class by its name; in a notebook the one that has it now."""
     try:
-        kind = resolve_name(target)
+        with unmoved(f"assistant.target={target!r}"):
+            kind = resolve_name(target)
+    except UsageError:
+        raise
     except (Exception, SystemExit) as error:  # whatever the module raises
         raise UsageError(
             f"assistant.target={target!r} cannot be imported: {type(error).__qualname__}: {error}; valid is a class of "
@@ -151,7 +155,10 @@ def _of_file(path: str, text: str, name: str) -> type:
     module.__file__ = path
     sys.modules[module.__name__] = module  # dataclasses look for the module of their class
     try:
-        exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102  the command names the file
+        with unmoved(f"assistant.file={path}:{name}"):
+            exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102  the command names the file
+    except UsageError:
+        raise
     except (Exception, SystemExit) as error:  # whatever the file raises
         raise UsageError(f"assistant.file={path}:{name} fails: {type(error).__qualname__}: {error}") from error
     kind = vars(module).get(name)

@@ -1,4 +1,4 @@
-"""Classes of somebody else that would end the process in place of giving an answer."""
+"""Classes of somebody else that would end the process, or take it elsewhere, in place of giving an answer."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.app.test_cli import refused
 from tests.assistant.plugin import WORLD
 
 CLASSES = """
-import asyncio, sys
+import asyncio, os, sys, tempfile
 
 class Cache:
     def __init__(self): self.memory = {}
@@ -34,6 +34,16 @@ class Saving(Cache):
 class Loading(Cache):
     def save(self): return b""
     def load(self, user, data): sys.exit("no memory")
+
+class MovesMade(Cache):
+    def __init__(self):
+        super().__init__()
+        os.chdir(tempfile.gettempdir())
+
+class MovesAnswering(Cache):
+    def answer(self, user, time, message, model):
+        os.chdir(tempfile.gettempdir())
+        return super().answer(user, time, message, model)
 """
 
 
@@ -62,3 +72,24 @@ def test_a_file_that_ends_the_process_while_it_is_read_is_named(tmp_path: Path) 
     (tmp_path / "main.py").write_text("import sys\nsys.exit(0)\n")
     err = refused("run", *WORLD, f"+arms.it=[assistant=python,assistant.file={tmp_path / 'main.py'}:Mine]")
     assert "main.py:Mine fails: SystemExit: 0" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("name", ["MovesMade", "MovesAnswering"])
+def test_a_class_that_changes_the_working_directory_is_named_and_the_directory_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    err = " ".join(refused(*played(tmp_path, name)).split())
+    assert f"mine.py:{name} changes the working directory, from {tmp_path} to " in err
+    assert Path.cwd() == tmp_path
+
+
+def test_a_file_that_changes_the_working_directory_while_it_is_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "away").mkdir()
+    (tmp_path / "moving.py").write_text(f"import os\nos.chdir('away')\n{CLASSES}")
+    err = refused("run", *WORLD, "+arms.it=[assistant=python,assistant.file=moving.py:Cache]")
+    assert "assistant.file=moving.py:Cache changes the working directory, from " in " ".join(err.split())
+    assert Path.cwd() == tmp_path
