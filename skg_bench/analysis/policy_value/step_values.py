@@ -30,6 +30,7 @@ from skg_bench.core.grid import F64
 LEAST_ROWS = 100.0  # effective ones
 LARGEST_SHARE = 0.05  # of the weight, of one row
 MOST_ERRORS = 3.0  # of the mean weight from 1
+LUCK_OF_MODEL = 1e-5  # chance of a model that saw no row of the log to differ from it by as much
 MOST_UNSUPPORTED = 0.5  # rows in which it would do something else, and the log took no chance
 _ROUNDING = 1e-6  # of the rewards' range: a smaller difference is one of rounded propensities
 _SLOPE_DELTA, _MSE_DELTA = 0.1, 0.05  # those of Open Bandit Pipeline
@@ -250,6 +251,8 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
             f"one row has {100 * weights.share:.1f} % of its weight, {weights.largest:.4g}; below "
             f"{100 * LARGEST_SHARE:g} % is needed: log more, or with a larger chance of what is rare"
         )
+    if by_model := _seen(sums, policy):
+        return by_model
     figures = sums.weights[policy]
     if figures.apart**2 < LEAST_ROWS * figures.apart_squares:
         worth = figures.apart**2 / figures.apart_squares
@@ -258,3 +261,25 @@ def _reason(sums: SummedDecisions, policy: int, weights: PolicyWeights) -> str:
             "larger chance of what is rare"
         )
     return ""
+
+
+def _seen(sums: SummedDecisions, policy: int) -> str:
+    """Reason to withhold verdicts where a model and the log contradict each other; none: nothing.
+
+    For a model that saw no reward of these rows, the weighted mean of what it predicts of what was done has the same
+    expectation as the policy's value by the model. Their difference is that of `dr` and `ips`.
+    """
+    robust = ESTIMATORS["dr"]
+    if robust.term not in sums.terms[policy]:
+        return ""
+    first, second = (linear_estimate(sums, policy, each) for each in (robust, robust.without_model))
+    gap = first.minus(second)
+    error, df = gap.spread(sums.by_user)
+    least = max(t_quantile(1.0 - LUCK_OF_MODEL / 2.0, df) * error, _ROUNDING * (sums.highest - sums.lowest))
+    if not abs(gap.value) > least:
+        return ""
+    return (
+        f"by the model (dr) it is worth {first.value:.5g} and without it (ips) {second.value:.5g}, which is no luck: "
+        "the model was fitted on the same rows, its order of candidates is another one, or propensities are wrong. "
+        "Predict each row by a model that was fitted on other users"
+    )

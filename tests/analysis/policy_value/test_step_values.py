@@ -342,3 +342,18 @@ def test_two_policies_that_differ_in_few_rows_get_no_verdict_and_each_has_one_ag
         made = step_values(sums.total(), wanted, reference=reference, users=True)
         withheld[reference] = [value.verdict == "withheld" for value in made.values]
     assert withheld == {LOG: [False, False, False], "first": [False, False, True]}
+
+
+def test_a_model_that_saw_the_rewards_of_the_log_gets_no_verdict() -> None:
+    log = planted(np.random.default_rng(5), 200, 0.0)
+    honest = answered(log, ["ips", "dr"])
+    assert not honest.weights[1].withheld
+    copied = answered(replace(log, predicted=log.reward, expected=np.ones_like(log.reward)), ["ips", "dr"])
+    assert "fitted on the same rows" in copied.weights[1].withheld
+    assert {value.verdict for value in copied.values} == {"reference", "withheld"}
+
+
+def test_honest_models_are_doubted_in_hardly_any_log() -> None:
+    rng = np.random.default_rng(6)
+    logs = [planted(rng, users, 0.3) for users in (20, 60) for _ in range(150)]
+    assert not any("same rows" in weights.withheld for log in logs for weights in answered(log, ["dr"]).weights)
