@@ -43,12 +43,12 @@ def _has_books(run: Run, arm: str) -> bool:
 def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
     """The book after `turn` (None: at the end), every state hash on the way checked.
 
-    Raises UsageError where the rebuilt book differs from the log, and for an arm that serves a book that was given to
-    it, which no log of its own tells.
+    Raises UsageError where the rebuilt book differs from the log, for a turn that the user does not have, and for an
+    arm that serves a book that was given to it, which no log of its own tells.
     """
     if turn is not None and turn < -1:
         raise UsageError(
-            f"--turn {turn}: turns count from 0, and -1 is before the first; leave it out for the book at the end"
+            f"turn {turn}: turns count from 0, and -1 is before the first; leave it out for the book at the end"
         )
     composition = run.manifest.get("compositions", {}).get(arm, {})
     if composition.get("book", "own") != "own":
@@ -59,7 +59,11 @@ def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
             else f"somebody else had under {trunk}"
         )
         raise UsageError(f"arm {arm!r} serves the book that {given}, and learns nothing; look at {trunk}")
-    return _rebuilt(run, arm, user, turn)[0]
+    skillbook = _rebuilt(run, arm, user, turn)[0]
+    if turn is not None and turn >= (count := run.turns(arm, ["turn"], [user]).num_rows):
+        valid = f"turns 0 to {count - 1:,}" if count else "no turns"
+        raise UsageError(f"turn {turn}: user {user} of {run.path} has {valid}; leave it out for the book at the end")
+    return skillbook
 
 
 def _rebuilt(run: Run, arm: str, user: int, turn: int | None = None) -> tuple[Skillbook, int]:

@@ -128,3 +128,14 @@ def test_a_book_is_an_object_with_its_version_and_a_text_for_prompts(tiny_run: s
     active = [skill for skill in said.skills if skill.active]
     assert sorted(render(said).skills) == [skill.id for skill in active]
     assert all(f"[{skill.shown_id}]" in render(said).text for skill in active)
+
+
+def test_a_turn_that_the_user_does_not_have_is_refused(tiny_run: skg_bench.Run) -> None:
+    count = tiny_run.turns("skg", ["turn"], [1]).num_rows
+    arguments = ("skillbook", "show", str(tiny_run.path), "--arm", "skg", "--user", "1", "--turn")
+    assert call(*arguments, str(count - 1))[0] == 0
+    code, out, error = call(*arguments, str(count))
+    assert (code, out) == (2, "")
+    assert f"has turns 0 to {count - 1}" in " ".join(error.split())
+    code, _, error = call("skillbook", "diff", *arguments[2:-1], "--since", "-7")
+    assert (code, "--turn" in error) == (2, False)
