@@ -74,6 +74,7 @@ class SkillFolders:
     folder: Path
     skills: tuple[FolderSkill, ...]  # in order of their names, removed ones last
     left_out: tuple[str, ...]  # names of folders that hold no skill
+    beside: tuple[str, ...] = ()  # names of files beside the folders
 
     @property
     def losses(self) -> Mapping[str, int]:
@@ -92,10 +93,9 @@ class SkillFolders:
 
     @property
     def without(self) -> Mapping[str, int]:
-        """Kind of loss for the folders that hold no skill."""
-        return (
-            {f"folders without a {SKILL_FILE}: {', '.join(self.left_out)}": len(self.left_out)} if self.left_out else {}
-        )
+        """Kinds of loss for folders that hold no skill, and for files that stand in none."""
+        kinds = {f"folders without a {SKILL_FILE}": self.left_out, "files in no folder": self.beside}
+        return {f"{kind}: {', '.join(names)}": len(names) for kind, names in kinds.items() if names}
 
 
 def write_agent_skills(book: AceBook, folder: Path) -> None:
@@ -148,7 +148,7 @@ def read_folders(folder: Path, now: str) -> SkillFolders:
             raise UsageError(
                 f"{read.file.where('metadata.id')}: {many} skills have the id {read.skill.id!r}; rename all but one"
             )
-    return SkillFolders(folder, tuple(skills), tuple(without))
+    return SkillFolders(folder, tuple(skills), tuple(without), tuple(_files_beside(folder)))
 
 
 def read_agent_skills(folder: Path, now: str) -> ConvertedAce:
@@ -179,6 +179,13 @@ def copy_folders(folders: SkillFolders, out: Path) -> None:
         shutil.copytree(source, out / above / source.absolute().name)
     if (folders.folder / BOOK).is_file():
         shutil.copy(folders.folder / BOOK, out / BOOK)
+
+
+def _files_beside(folder: Path) -> Iterator[str]:
+    """Names of files that belong to no skill, such as a licence of all; hidden ones are nobody's."""
+    for place in sorted(folder.iterdir()):
+        if place.is_file() and place.name != BOOK and not place.name.startswith("."):
+            yield place.name
 
 
 def _read(folder: Path, now: str, refusals: list[str], *, active: bool) -> tuple[list[FolderSkill], list[str]]:

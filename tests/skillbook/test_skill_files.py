@@ -251,6 +251,17 @@ def test_folders_without_a_skill_are_named_and_one_skill_alone_is_read(tmp_path:
     assert call("skillbook", "show", str(tmp_path / "skills" / "a"))[0] == 0
 
 
+def test_files_beside_the_skills_are_named_as_lost(tmp_path: Path) -> None:
+    (tmp_path / "skills" / "a").mkdir(parents=True)
+    (tmp_path / "skills" / "a" / SKILL_FILE).write_text("---\nname: a\ndescription: x\n---\n")
+    for name in ("LICENSE", "README.md", ".gitignore"):
+        (tmp_path / "skills" / name).write_text("of all skills")
+    for to in ("v2", "agent-skills"):
+        arguments = ("skillbook", "convert", str(tmp_path / "skills"), "--to", to, "--out", str(tmp_path / to))
+        code, printed, _ = call(*arguments)
+        assert (code, "files in no folder: LICENSE, README.md (2)" in " ".join(printed.split())) == (0, True)
+
+
 def test_two_skills_of_one_id_are_refused(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
