@@ -75,7 +75,8 @@ def forget_user(folder: Path, user: str, recordings: Sequence[Path]) -> bool:
         _completed(folder)
     left = [line for line, gone in copies if not gone]
     left += [*_other_recordings(run, recordings), *_other_files(folder, user), *_texts_of_others(texts.others, user)]
-    lines = [f"{folder}: removed a user with {plural(turns, 'turn')}; {plural(len(names) - 1, 'user')} are left"]
+    others = "1 user is left" if len(names) == 2 else f"{len(names) - 1:,} users are left"
+    lines = [f"{folder}: removed a user with {plural(turns, 'turn')}; {others}"]
     lines += [line for line, gone in copies if gone]
     lines += _sharing(run)
     if log:

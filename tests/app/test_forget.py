@@ -348,3 +348,11 @@ def test_a_user_of_imported_results_is_removed_too(tiny_run: Run, elsewhere: Pat
     assert code == 0
     assert f"; {users - 1} users are left" in out
     assert call("compare", "mine", "--metric", "correct")[1].startswith(f"{users - 1} users")
+
+
+def test_one_user_who_is_left_is_no_plural(elsewhere: Path, untold: None) -> None:
+    turns = [f"{user},{event},{arm},{event % 2}" for user in "ab" for event in range(4) for arm in ("mine", "never")]
+    (elsewhere / "results.csv").write_text("\n".join(["user,event,arm,right", *turns]) + "\n")
+    call("data", "import", "results.csv", "--out", "mine", "--reference", "never")
+    code, out, _ = call("forget", "mine", "--user", "a")
+    assert (code, "; 1 user is left" in out) == (0, True)

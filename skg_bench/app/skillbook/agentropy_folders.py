@@ -17,6 +17,7 @@ from skg_bench.core.abilities import AnswersInWords
 from skg_bench.core.calendar import FIRST_MONDAY, first_monday, offsets_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
+from skg_bench.core.text import plural
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
 from skg_bench.runfolder.run import Run, made_here, ratings
@@ -36,7 +37,8 @@ def convert_to_agentropy(
     if clashes := [str(out / f"user-{user}") for user in chosen if (out / f"user-{user}").exists()]:
         raise UsageError(f"{clashes[0]} is there already; name another folder with --out")
     losses = write_folders(run, arm, dict.fromkeys(chosen, ()), out, trust=trust)
-    screen.print(f"{len(chosen)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
+    count = plural(len(chosen), "skillbook")
+    screen.print(f"{count} of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
     pooled = _shared_scorer(run, arm).is_file()
     kept = f"{MODEL}: the pool's scorer" if pooled else f"no {MODEL}: a user's own scorer is not kept in a run"
     screen.print(kept, soft_wrap=True)

@@ -70,7 +70,7 @@ def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> N
         for user, book in books.items():
             name = f"user-{user}" if to == AGENT_SKILLS else f"user-{user}.json"
             lost.update(_written(book, to, whole / name, user))
-    _say(f"{out}: {len(books)} skillbooks of arm {arm}", lost)
+    _say(f"{out}: {plural(len(books), 'skillbook')} of arm {arm}", lost)
 
 
 def _written(read: ConvertedBook, to: str, out: Path, user: int | None) -> Mapping[str, int]:

@@ -98,7 +98,7 @@ def read_ace_book(path: Path, limits: AceLimits = LIMITS) -> AceBook:
 
 
 def document_text(path: Path) -> str:
-    """The text of a file.
+    """The text of a file, without the byte order mark that editors of Windows write.
 
     Raises UsageError for what is no file, too large, or not in UTF-8.
     """
@@ -106,7 +106,7 @@ def document_text(path: Path) -> str:
         raise UsageError(f"{path} does not exist; valid are a skillbook (.json), a run, and a folder of skills")
     if not path.is_file():
         raise UsageError(f"{path} is no file; valid are a skillbook (.json), a run, and a folder of skills")
-    return text_of(path, _LARGEST)
+    return text_of(path, _LARGEST).removeprefix("\ufeff")
 
 
 def check_free(path: Path) -> None:

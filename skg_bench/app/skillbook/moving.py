@@ -13,6 +13,7 @@ from skg_bench.app.skillbook.files import Named
 from skg_bench.app.stored import StoredBooks, at_address
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import StoreError
+from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.ace.book import AceBook
 from skg_bench.skillbook.conversion import to_ace
@@ -38,9 +39,11 @@ def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
             except StoreError as error:
                 rest = f"the rest from user {user} on is kept in {path}: push again"
                 raise StoreError(f"{error}; stored are {new} new skillbooks, {rest}") from error
-    screen.print(f"{new} skillbooks of arm {arm} stored in {address}", highlight=False, markup=False, soft_wrap=True)
+    count = plural(new, "skillbook")
+    screen.print(f"{count} of arm {arm} stored in {address}", highlight=False, markup=False, soft_wrap=True)
     if len(books) > new:
-        screen.print(f"{len(books) - new} were stored there before", highlight=False)
+        before = len(books) - new
+        screen.print(f"{before} {'was' if before == 1 else 'were'} stored there before", highlight=False)
     say_losses(sum((Counter(converted.losses) for converted in books.values()), Counter()))
 
 

@@ -264,3 +264,12 @@ def test_neither_links_nor_files_beside_it_are_written_over(tmp_path: Path) -> N
 
 def test_an_empty_folder_holds_no_skills(tmp_path: Path) -> None:
     assert "holds no skills" in call("skillbook", "show", str(tmp_path))[2]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_skillbook_or_a_batch(tmp_path: Path) -> None:
+    marked = saved(tmp_path, "marked.json", "\ufeff" + PRO.read_text("utf-8"))
+    shown = [call("skillbook", "show", path)[1].splitlines()[:-1] for path in (marked, str(PRO))]
+    assert shown[0] == shown[1] != []
+    assert "0 skills differ" in call("skillbook", "diff", str(PRO), marked)[1]
+    operations = saved(tmp_path, "marked_batch.json", "\ufeff" + Path(batch(tmp_path, ADD)).read_text("utf-8"))
+    assert call("skillbook", "apply", marked, operations)[0] == 0
