@@ -209,6 +209,12 @@ def _opened(
     for field, column in columns.items():
         if column not in table.names:
             raise UsageError(f"{table.path} has no column {column!r} for {field}; {nearest(column, table.names)}")
+        others = [other for other in columns if other != field and columns[other] == column]
+        if others and "propensity" in field:
+            raise UsageError(
+                f"{table.path}: column {column!r} is {field} and {others[0]}; a chance is nothing else: name another "
+                f"column for {others[0]}"
+            )
     for field in NEEDED_FIELDS:
         if field not in columns:
             raise UsageError(

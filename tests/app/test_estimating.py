@@ -171,6 +171,7 @@ BAD: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "policy below 0": ({"second": [0.5, -0.1]}, "", "row 2: second is -0.1"),
     "policy text": ({"second": ["x", "y"]}, "", "row 1: second is 'x'"),
     "no rows": ({name: [] for name in clicks()}, "", "has no rows"),
+    "two fields": ({}, "{reward: propensity}", "'propensity' is propensity and reward"),
     "another field": ({}, "{rewrd: reward}", "rewrd is no field; did you mean 'reward'"),
     "another column": ({}, "{reward: rewarrd}", "has no column 'rewarrd' for reward; did you mean 'reward'"),
     "no mapping": ({}, "[reward]", "--columns [reward]: write --columns '{reward: COLUMN"),
