@@ -53,6 +53,9 @@ def smallest_case(
             raise UsageError(f"{run.path} and {other.path} differ in {key}; a session must be the same for both arms")
     if salted_seed(run.manifest, run.path) != salted_seed(other.manifest, other.path):
         raise UsageError(f"{run.path} and {other.path} differ in salt; a session must be the same for both arms")
+    last = int(run.manifest["users"]) - 1
+    if user is not None and not 0 <= user <= last:
+        raise UsageError(f"user={user}: {run.path} has users 0 to {last}")
     name = reference or str(other.config["reference"])
     specs = {"arm": cases.spec_of(run, arm), "reference": cases.spec_of(other, name)}
     origin = FromFile(str(run.path), trust)
