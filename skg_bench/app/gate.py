@@ -29,6 +29,7 @@ from skg_bench.app.trust import FromFile
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
+from skg_bench.core.text import plural
 from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
 
@@ -187,7 +188,8 @@ def update_baseline(
     and against the anchor.
 
     Raises UsageError when what made the run is not committed, when the run cannot be read, or when its world or users
-    are not those of the anchor that stays; and when its arm is not ahead of `never`, unless it may be `unproven`.
+    are not those of the anchor that stays; when it is too small to judge any metric; and when its arm is not ahead of
+    `never`, unless it may be `unproven`.
     """
     run = measured_run(run if isinstance(run, Run) else Run(run))
     before = baselines.read_baseline(file) if file.exists() else None
@@ -202,6 +204,12 @@ def update_baseline(
         if new.imported:
             known = (*IMPORTED_RULES, *(Rule(_TOLD[name], "informs") for name in _TOLD if name in new.imported))
         rules = tuple(rule for rule in known if not rule.blocks or _judgeable(harm(new, new, rule)))
+        if not blocking(rules):
+            turns = plural(int(new.turns.sum()), "turn")
+            raise UsageError(
+                f"{run.path} has {plural(len(new.users), 'user')} with {turns}, too few to judge any metric, so that "
+                "no build could fail; give more users"
+            )
         after = Baseline(new, new, rules, BUDGET)
     else:
         anchor = new if move_anchor else before.anchor

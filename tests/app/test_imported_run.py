@@ -204,6 +204,15 @@ def test_a_table_without_a_user_is_not_paired_by_number() -> None:
 
 
 @pytest.mark.usefixtures("elsewhere")
+def test_no_baseline_is_written_that_nothing_could_fail() -> None:
+    planted("few", 3, first=37)
+    words = refused("gate", "few", "--baseline", "few.json", "--update", "--arm", "new")
+    assert "few has 3 users with 30 turns" in words
+    assert "too few to judge any metric, so that no build could fail; give more users" in words
+    assert not Path("few.json").exists()
+
+
+@pytest.mark.usefixtures("elsewhere")
 def test_other_prices_and_other_columns_are_no_difference_of_answers(tiny_run: skg_bench.Run) -> None:
     planted("dear", 8)
     planted("cheap", 8, "--price", "wrong=0")

@@ -161,13 +161,27 @@ def _rule(name: str, entry: Any, path: Path, domain: Domain) -> Rule:
         )
         raise UsageError(f'{where}: it cannot have the role "{role}"; metrics that can are {possible or "none"}{hint}')
     if role == "informs":
+        _refuse_unknown(given, Rule(name, role), where)
         return Rule(name, role)
     if given.get("better") != known.better:
         problem = f"says that {given['better']!r} is better" if "better" in given else "has no direction"
         raise UsageError(f'{where} blocks and {problem}; write "better": "{known.better}"')
     option = _OPTION.get(name)
     margin = 0.0 if role == "lead" else _above_zero(given.get("margin"), where, "margin")
-    return Rule(name, role, known.better, margin, _above_zero(given.get(option), where, option) if option else None)
+    share = _above_zero(given.get(option), where, option) if option else None
+    rule = Rule(name, role, known.better, margin, share)
+    _refuse_unknown(given, rule, where)
+    return rule
+
+
+def _refuse_unknown(given: Mapping[str, Any], rule: Rule, where: str) -> None:
+    """Raise UsageError for a key that no verdict would read, such as the margin of a metric that only informs."""
+    valid = tuple(rule.declared())
+    for key in given:
+        if key not in valid:
+            raise UsageError(
+                f'{where}: a metric of role "{rule.role}" has no {key!r} here; valid are {", ".join(valid)}'
+            )
 
 
 def _above_zero(value: Any, where: str, key: str) -> float:

@@ -100,6 +100,18 @@ ERRORS = {"err_per_request": {"role": "errors", "better": "lower", "margin": 0.0
         ({"hit_rate": {"role": "informs"}}, "no metric blocks"),
         ({"lead": {"role": "lead", "better": "higher"}}, "share is None, and must be a number above 0 and below 1"),
         ({"lead": {"role": "lead", "better": "higher", "share": 1.5}}, "share is 1.5, and must be"),
+        (
+            {**ERRORS, "hit_rate": {"role": "informs", "better": "higher", "margin": 0.01}},
+            "metrics.hit_rate: a metric of role \"informs\" has no 'better' here; valid are role",
+        ),
+        (
+            {"lead": {"role": "lead", "better": "higher", "share": 0.5, "margin": 0.01}},
+            "metrics.lead: a metric of role \"lead\" has no 'margin' here; valid are role, better, share",
+        ),
+        (
+            {"utility": {"role": "utility", "better": "higher", "margin": 0.01, "floor": 0.5}},
+            "metrics.utility: a metric of role \"utility\" has no 'floor' here; valid are role, better, margin",
+        ),
         ({"utility": {"role": "lead"}}, 'it cannot have the role "lead"; metrics that can are lead'),
         ({**ERRORS, "right_hits": {"role": "efficiency", "better": "higher", "margin": 0.005}}, '"floor": 0.25'),
         (
