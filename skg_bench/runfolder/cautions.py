@@ -1,5 +1,7 @@
 """Warning about comparisons of few users, wherever verdicts are shown."""
 
+from skg_bench.core.text import plural
+
 FEW_USERS = 4  # with fewer users an interval is not to be trusted, whatever its width
 
 
@@ -9,3 +11,8 @@ def few_users(users: int) -> str:
         return ""
     why = "an interval of so few may have any width, and a verdict is luck"
     return f"{users} users decide nothing: {why}; take more users"
+
+
+def trusted_verdict(verdict: str, users: int) -> str:
+    """The verdict, as a list of runs gives it without its warning; of few users, that they decide nothing."""
+    return verdict if users >= FEW_USERS else f"undecided by {plural(users, 'user')}"

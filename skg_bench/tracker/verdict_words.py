@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from skg_bench.runfolder.cautions import FEW_USERS
+from skg_bench.runfolder.cautions import trusted_verdict
 
 
 def verdicts_in_words(summary: Mapping[str, Any]) -> dict[str, str]:
@@ -13,7 +13,7 @@ def verdicts_in_words(summary: Mapping[str, Any]) -> dict[str, str]:
         match figures.get("utility"):
             case {"mean": float(mean), "low_new": float(low), "high_new": float(high), "verdict": verdict}:
                 size = f"{mean:+.3f} utility ({low:+.3f} to {high:+.3f})"
-                words[arm] = f"{_trusted(verdict, summary)}: {size} against {summary['reference']}"
+                words[arm] = f"{trusted_verdict(verdict, summary['users'])}: {size} against {summary['reference']}"
     return words
 
 
@@ -21,11 +21,5 @@ def arm_title(summary: Mapping[str, Any], arm: str) -> str:
     """An arm and its verdict, as short as the column of a table."""
     match summary["differences"].get(arm, {}).get("utility"):
         case {"mean": float(mean), "low_new": float(low), "high_new": float(high), "verdict": verdict}:
-            return f"{arm} {_trusted(verdict, summary)} {mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            return f"{arm} {trusted_verdict(verdict, summary['users'])} {mean:+.3f} ({low:+.3f} to {high:+.3f})"
     return arm
-
-
-def _trusted(verdict: str, summary: Mapping[str, Any]) -> str:
-    """The verdict; of few users, that they decide nothing."""
-    users: int = summary["users"]
-    return verdict if users >= FEW_USERS else f"undecided by {users} users"

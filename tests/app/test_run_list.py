@@ -46,6 +46,20 @@ def test_a_run_is_listed_with_the_verdict_on_its_learner(folder: Path, tiny_run:
     assert out.splitlines()[-1].startswith(f"3 runs in {folder}")
 
 
+def test_three_users_have_no_verdict_in_a_list(elsewhere: Path) -> None:
+    rows = [
+        f"u{user},{event},{arm},{right}"
+        for user in range(3)
+        for event in range(9)
+        for arm, right in (("a", 0), ("b", 1))
+    ]
+    Path("few.csv").write_text("\n".join(["user,event,arm,right", *rows]), "utf-8")
+    assert call("data", "import", "few.csv", "--out", "runs/few")[0] == 0
+    (listed,) = listed_runs(Path("runs"))
+    assert (listed.learner, listed.verdict) == ("b", "undecided by 3 users")
+    assert "undecided by 3 users" in call("runs")[1]
+
+
 def test_each_file_is_opened_once_and_of_the_figures_only_those_of_a_line_are_parsed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from skg_bench.analysis.summary.document import SUMMARY_VERSION
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import inner_members_of, members_of
 from skg_bench.core.text import printable
+from skg_bench.runfolder.cautions import trusted_verdict
 from skg_bench.runfolder.manifest import accepted_text, manifest_of, users_left
 
 _NO_FIGURES = "no figures of this version: skg-bench report"
@@ -60,9 +61,10 @@ def _listed(folder: Path) -> ListedRun:
     when = (folder / "manifest.json").stat().st_mtime
     try:
         manifest = manifest_of(folder / "manifest.json")
-        size, seed, arms = f"{users_left(manifest)} x {manifest['weeks']}", manifest["seed"], len(manifest["arms"])
+        users, seed, arms = users_left(manifest), manifest["seed"], len(manifest["arms"])
+        size = f"{users} x {manifest['weeks']}"
         if manifest.get("imported"):  # made elsewhere: it has no weeks and no seed
-            size, seed = f"{users_left(manifest)} x -", "-"
+            size, seed = f"{users} x -", "-"
         unfinished, question = manifest.get("incomplete", False), manifest.get("question", "")
     except UsageError:
         return ListedRun(folder, when, "-", "-", "-", state="its manifest cannot be read: run it again")
@@ -75,18 +77,20 @@ def _listed(folder: Path) -> ListedRun:
         if text is None:
             return replace(known, state="its figures were changed: skg-bench report")
         gaps = inner_members_of(text, "differences", "utility", folder)
-        return _with_verdict(known, members_of(text, ("version", "learner"), folder), gaps)
+        return _with_verdict(known, members_of(text, ("version", "learner"), folder), gaps, users)
     except (UsageError, OSError):
         return replace(known, state=_NO_FIGURES)
 
 
-def _with_verdict(known: ListedRun, summary: Mapping[str, object], differences: Mapping[str, object]) -> ListedRun:
+def _with_verdict(
+    known: ListedRun, summary: Mapping[str, object], differences: Mapping[str, object], users: int
+) -> ListedRun:
     """A line with the verdict of the run's figures, as they stand in its file: differences in utility by arm."""
     if summary.get("version") != SUMMARY_VERSION:
         return replace(known, state=_NO_FIGURES)
     learner = str(summary.get("learner"))
     gaps = {arm: figures for arm, figures in differences.items() if isinstance(figures, dict)}
-    verdicts = {arm: str(gap.get("verdict")) for arm, gap in gaps.items()}
+    verdicts = {arm: trusted_verdict(str(gap.get("verdict")), users) for arm, gap in gaps.items()}
     gap = gaps.get(learner, {})
     mean, low, high = (_figure(gap.get(part)) for part in ("mean", "low_new", "high_new"))
     return replace(
