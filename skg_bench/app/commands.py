@@ -199,6 +199,8 @@ def compare(
 
     _read_with_memory_of_the_system()
     sizes = dict(_margin(text) for text in margins)
+    if figure and figure.suffix != ".svg":
+        raise UsageError(f"--figure {figure}: a figure is SVG; give a name that ends in .svg")
     compared = api.compare(*runs, reference=reference, correction=correction, margins=sizes, flips=flips)
     names = _metrics(compared, metrics)
     _show(compared, console(), names, runs)

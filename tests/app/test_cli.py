@@ -316,6 +316,7 @@ def test_compare_takes_a_margin_another_correction_flips_and_a_figure(tiny_run: 
         (["--margin", "fun=0.1"], "margin of 'fun': no such metric; valid are utility, hit_rate"),
         (["--margin", "utility=-1"], "margin=-1; it is a size above 0"),
         (["--figure", "/nowhere/at/all.svg"], "/nowhere/at"),
+        (["--figure", "grid.png"], "--figure grid.png: a figure is SVG; give a name that ends in .svg"),
     ],
 )
 def test_compare_refuses_what_it_cannot_do(tiny_run: skg_bench.Run, options: list[str], says: str) -> None:
