@@ -108,6 +108,15 @@ def test_imported_runs_stand_side_by_side_without_weeks(results: Path) -> None:
     assert "4 x –" in page
 
 
+@pytest.mark.usefixtures("elsewhere")
+def test_runs_of_three_users_have_no_verdict_side_by_side() -> None:
+    for name in ("one", "two"):
+        planted(name, 8, first=37)
+    page = Path(call("report", "one", "two")[1].split("page: ")[1].strip()).read_text("utf-8")
+    assert "2 runs. Their learners: 2 undecided by 3 users" in page
+    assert ">better<" not in page
+
+
 def test_a_row_of_the_table_is_named_by_a_flip(results: Path) -> None:
     call("data", "import", results.name, "--out", "mine", "--reference", "never")
     _, out, _ = call("compare", "mine", "--flips", "1")

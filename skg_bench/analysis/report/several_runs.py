@@ -17,6 +17,7 @@ from skg_bench.analysis.report.page_value import DrawnChart
 from skg_bench.analysis.report.tables import VERDICT_TONES
 from skg_bench.analysis.report.typeset import DASH, marked, typeset_interval, typeset_value
 from skg_bench.analysis.summary.document import Summary
+from skg_bench.runfolder.cautions import trusted_verdict
 from skg_bench.runfolder.manifest import counted_of
 from skg_bench.runfolder.run import Run, flat, refuse_twice
 
@@ -37,7 +38,9 @@ class RunBeside:
     def verdict(self, arm: str, metric: str = "utility") -> str:
         """Verdict on an arm; a dash where there is none, as on the reference itself."""
         gap = self.content.differences.get(arm, {}).get(metric)
-        return DASH if gap is None or gap.verdict == "not measured" else gap.verdict
+        if gap is None or gap.verdict == "not measured":
+            return DASH
+        return trusted_verdict(gap.verdict, self.content.users)
 
 
 @dataclass(frozen=True, slots=True)
