@@ -147,7 +147,7 @@ def analyse(
     profile: Annotated[str, typer.Option(help="Of the runs.")] = "demo",
     users: Annotated[int, typer.Option(help="Of each run.", min=2)] = 40,
     store_users: Annotated[int, typer.Option(help="Whose learning processes repeat.", min=1)] = 3,
-    kill_every: Annotated[float, typer.Option(help="Seconds until another backend is killed.", min=0.5)] = 2.0,
+    kill_every: Annotated[float, typer.Option(help="Seconds until another backend is killed.", min=0.1)] = 0.5,
     folder: Annotated[Path, typer.Option(help="On the disk of the databases.")] = Path("runs"),
 ) -> Report:
     """Runs the Guardian's users with three ways to answer, and repeats what some of them learned in databases; the exit
