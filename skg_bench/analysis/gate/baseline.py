@@ -44,6 +44,7 @@ from skg_bench.core.shapes import shaped
 FORMAT = 3
 BUDGET = 2.0
 _BITS = 4  # a turn
+_KEYS = ("format", "arm", "metrics", "budget", "world", "made", "digests", "counts", "anchor", "users")
 _MOST_TURNS = 10_000_000  # of a user
 
 
@@ -93,10 +94,14 @@ def read_baseline(path: Path) -> Baseline:
     try:
         if content["format"] != FORMAT:
             raise UsageError(f"{path} has format {content['format']!r}, this version reads {FORMAT}; {again}")
+        if unknown := [key for key in content if key not in _KEYS]:
+            why = f"which no verdict would read; valid are {', '.join(_KEYS)}"
+            raise UsageError(f"{path} has the unknown key {unknown[0]!r}, {why}")
         panel = _read(content["arm"], content)
         rules = declared(content.get("metrics"), path, panel.domain)
         anchor = panel if content["anchor"] is None else _read(content["arm"], content["anchor"])
-        baseline, world = Baseline(panel, anchor, rules, float(content["budget"])), world_parts(panel)
+        budget: float = shaped(float, content["budget"], "budget")
+        baseline, world = Baseline(panel, anchor, rules, float(budget)), world_parts(panel)
         changed = [part for part in world if content["world"].get(part) != world[part]]
         world_parts(anchor)
     except (*FAULTS, zlib.error) as error:

@@ -180,6 +180,8 @@ def _check_arms(path: Path, arms: Sequence[str]) -> None:
     if len(arms) < 2:
         raise UsageError(f"{path} has one arm only, {arms[0]!r}; an arm is compared with another: add its rows")
     for arm in arms:
+        if arm == "*":
+            raise UsageError(f"{path}: an arm is called '*', which stands for all arms in tables; give it another name")
         if set(arm) & set("/\\\0\n\r") or arm.startswith(".") or len(arm) > 100 or len(arm.encode()) > _ARM_BYTES:
             raise UsageError(
                 f"{path}: the arm {arm!r} cannot name files; take at most 100 characters ({_ARM_BYTES} bytes of "

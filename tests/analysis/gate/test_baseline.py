@@ -158,6 +158,8 @@ def test_a_world_that_a_person_edited_is_refused(tmp_path: Path) -> None:
     [
         ({"format": 4}, "format 4"),
         ({"budget": 0.5}, "budget=0.5"),
+        ({"budget": True}, "corrupt"),
+        ({"bugdet": 3}, "unknown key 'bugdet', which no verdict would read; valid are format, arm, metrics, budget"),
         ({"anchor": 3}, "corrupt"),
         ({"world": {}}, "world.simulator"),
         ({"users": {}}, "corrupt"),

@@ -83,6 +83,7 @@ def test_an_intent_may_be_empty_and_words_mean_right(tmp_path: Path) -> None:
          "arm 'old' lacks user 'b', event '1', which row 6 has of arm 'new'; 1 such row is missing."),
         (HEADING + FOUR + "b,1,new\n", "row 6 is torn: another number of fields"),
         (HEADING + FOUR + "b,1,,1\n", "row 6: arm is empty"),
+        (HEADING + FOUR + "b,1,*,1\nb,1,old,1\n", "an arm is called '*', which stands for all arms"),
         (HEADING + FOUR + "b,1,../x,1\nb,1,old,1\n", "the arm '../x' cannot name files"),
         (HEADING + FOUR + f"b,1,{'語' * 90},1\nb,1,old,1\n", "at most 100 characters (200 bytes of"),
         (HEADING + FOUR.replace("a,2,new,1", "a,2,new,0.5"), "row 5: right is '0.5'; valid are 1, 0, true and false"),
