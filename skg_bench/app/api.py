@@ -78,16 +78,17 @@ def explain(source: "Run | str | Path") -> list[str]:
     Raises UsageError for what is no run, and for a run without figures.
     """
     from skg_bench.analysis.report import verdict
+    from skg_bench.analysis.report.hidden_memory import readable_summary, silence_sentences
     from skg_bench.analysis.report.hit_cosines import cosine_sentences
     from skg_bench.analysis.report.logged import language_sentences
     from skg_bench.analysis.report.outside_arms import outside_sentences
-    from skg_bench.analysis.summary import read_summary
     from skg_bench.runfolder.run import Run
 
     opened = source if isinstance(source, Run) else Run(source)
-    figures = read_summary(opened)
+    figures = readable_summary(opened)
     before = [*language_sentences(opened), *outside_sentences(opened, figures.reference)]
-    return [sentence.text for sentence in [*before, *verdict.words(figures), *cosine_sentences(opened)]]
+    after = [*silence_sentences(opened), *cosine_sentences(opened)]
+    return [sentence.text for sentence in [*before, *verdict.words(figures), *after]]
 
 
 def plot(source: "Run | Comparison | str | Path", *names: str, arms: Sequence[str] | None = None) -> "Plot":

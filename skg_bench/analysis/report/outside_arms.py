@@ -41,6 +41,11 @@ def arms_in_words(run: Run) -> list[str]:
     return [] if run.telling.imported else [arm for arm in run.arms if not _pipeline(run, arm)]
 
 
+def arms_of_own_words(run: Run) -> list[str]:
+    """Arms of classes and endpoints, which answer in words of their own."""
+    return [arm for arm in arms_in_words(run) if str(_composition(run, arm).get("_target_", "")).startswith(_OF_WORDS)]
+
+
 def _composition(run: Run, arm: str) -> Mapping[str, Any]:
     node = run.manifest["compositions"].get(arm, {}).get("assistant")
     return node if isinstance(node, Mapping) else {}
@@ -85,7 +90,7 @@ def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Itera
 
 def _unread(run: Run, arm: str, reference: str | None) -> Iterator[Sentence]:
     """Caution where an assistant in words paid for more than the model alone, with no earlier answer in its prompt."""
-    of_words = str(_composition(run, arm).get("_target_", "")).startswith(_OF_WORDS)
+    of_words = arm in arms_of_own_words(run)
     in_words = run.domain.in_words  # there it reads them all
     if not reference or not of_words or in_words or run.manifest.get("log") or not run.finished:
         return

@@ -8,7 +8,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.claimed_proofs import claimed_proofs
 from skg_bench.analysis.comparison.companion_runs import companion_runs
 from skg_bench.analysis.counts.wording import named
@@ -18,6 +17,7 @@ from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.assets import page_asset, page_template
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
+from skg_bench.analysis.report.hidden_memory import readable_summary, silence_sentences
 from skg_bench.analysis.report.hit_cosines import COSINE_HEADINGS, hit_cosines
 from skg_bench.analysis.report.judged_arms import judged_log
 from skg_bench.analysis.report.logged import language_sentences
@@ -48,7 +48,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
 
     Raises UsageError when the run has no summary yet, or not these users, or a run beside is of another world.
     """
-    content = _worded(summary.read_summary(run))
+    content = _worded(readable_summary(run))
     compositions = run.manifest.get("compositions") or {}
     all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]
@@ -86,6 +86,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
             for sentences in (
                 outside_sentences(run, content.reference),
                 verdict.cautions(content),
+                silence_sentences(run),
                 imported_sentences(run),
                 language_sentences(run),
             )

@@ -12,8 +12,9 @@ from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
 from skg_bench.analysis.counts.tally import TALLY_COLUMNS, Tally, events, tallies
 from skg_bench.analysis.counts.turn_logs import user_blocks
+from skg_bench.analysis.report.hidden_memory import arms_without_hits
 from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_users
-from skg_bench.analysis.report.typeset import typeset_value
+from skg_bench.analysis.report.typeset import DASH, typeset_value
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.runfolder.run import Run
@@ -59,7 +60,7 @@ def rosters(run: Run, learner: str, reference: str | None, users: Sequence[int] 
     picks = _picked(run, requests, of_learner, priced, users)
     names = logged_users(run, [p.user for p in picks])
     against = utility_of(other, priced) if other is not None and other.judged else None
-    rows = {}
+    rows, hidden = {}, arms_without_hits(run)
     for arm in run.arms:
         tally = tally_of[arm]
         utility = utility_of(tally, priced)
@@ -67,6 +68,8 @@ def rosters(run: Run, learner: str, reference: str | None, users: Sequence[int] 
         made = [_row(run.telling, p, requests, tally, utility, beyond) for p in picks]
         if arm != learner:
             made = [replace(row, words=_words_elsewhere(row, arm, learner, tally, utility)) for row in made]
+        if arm in hidden:
+            made = [replace(row, hit_rate=DASH, err_per_hit=DASH) for row in made]
         rows[arm] = [replace(row, logged=names.get(row.user, "")) for row in made]
     return rows
 

@@ -188,7 +188,9 @@ def _answers(summary: Summary, arm: str) -> Sentence:
     if summary.telling.imported:
         wrong = f"Of the answers of {code(arm)} {share_of(arm_figures['err_per_request'])} were wrong"
         return Sentence(f"{wrong}{_beside(summary, arm)}.", "plain")
-    if arm_figures["hit_rate"].mean == 0:
+    if arm_figures["hit_rate"].mean is None:
+        text = _model_asked(summary, arm)
+    elif arm_figures["hit_rate"].mean == 0:
         text = f"{code(arm)} never answered from memory"
     else:
         text = f"{code(arm)} answered {share_of(arm_figures['hit_rate'])} of requests from memory"
@@ -198,6 +200,14 @@ def _answers(summary: Summary, arm: str) -> Sentence:
         return Sentence(f"{text}. How many of all its answers were wrong is not known.", "plain")
     text += f". Of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
     return Sentence(f"{text}{_beside(summary, arm)}.", "plain")
+
+
+def _model_asked(summary: Summary, arm: str) -> str:
+    """Start of a sentence on an arm whose words carry no references (`hidden_memory.py`)."""
+    calls, turns = (int(summary.totals[arm][count] or 0) for count in ("call", "turn"))
+    hidden = "prompts" if calls == turns else "prompts and answers" if calls else "answers"
+    text = f"{code(arm)} asked its model at {f'{calls:,}' if calls else 'none'} of {turns:,} turns"
+    return f"{text}; how much of its {hidden} came from memory cannot be seen here"
 
 
 def _beside(summary: Summary, arm: str) -> str:

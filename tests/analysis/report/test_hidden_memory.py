@@ -1,0 +1,119 @@
+"""Classes in a world that judges words, where nobody can tell what they answer from memory: what readers see."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.analysis.report.hidden_memory import HIT_METRICS, readable_summary
+from skg_bench.analysis.report.several_runs import runs_html
+from skg_bench.analysis.summary import read_summary
+from skg_bench.runfolder.run import Run
+
+CLASSES = '''
+class Mine:
+    """Puts all earlier messages into its prompt, so that it answers from nothing else."""
+    def __init__(self): self.earlier = []
+    def answer(self, user, time, message, model):
+        self.earlier.append(message)
+        return model("\\n".join(self.earlier))
+
+class Cache:
+    def __init__(self): self.words = {}
+    def answer(self, user, time, message, model):
+        if message not in self.words: self.words[message] = model(message)
+        return self.words[message]
+
+class Silent:
+    def answer(self, user, time, message, model): return ""
+'''
+SIZE = ["simulator=told", "llm=in_words", "users=6", "weeks=2", "workers=1", "simulator.asks_per_week=15"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("hidden")
+    (folder / "my.py").write_text(CLASSES, "utf-8")
+
+    def playing(name: str, *more: str) -> list[str]:
+        return ["assistant=python", f"assistant.file={folder}/my.py:{name}", "assistant.controls=false", *more]
+
+    table = {
+        "never": ["policy=never", "curator=none"],
+        "mine": playing("Mine"),
+        "cache": playing("Cache"),
+        "silent": playing("Silent"),
+        "frozen": playing("Mine", "freeze=all", "freeze_at=20"),
+        "book": ["curator=everything", "policy.threshold=0.6"],
+        "everything": ["assistant=recall"],
+    }
+    words = [*SIZE, f"arms={json.dumps(table)}", "reference=never", "learner=mine", "contrasts=[]"]
+    return skg_bench.run([*words, f"out={folder / 'run'}"], progress=False)
+
+
+def asked(run: Run, arm: str) -> tuple[int, int]:
+    """Turns at which an arm asked its model, and all of its turns."""
+    serving = run.turns(arm, ["serving"])["serving"].to_pylist()
+    return serving.count("llm"), len(serving)
+
+
+def test_no_sentence_says_what_a_class_answers_from_memory(run: Run) -> None:
+    """Once, a class whose prompts hold all earlier messages had `never answered from memory`."""
+    sentences = skg_bench.explain(run)
+    (mine,) = [text for text in sentences if text.startswith("mine asked its model")]
+    n = asked(run, "mine")[1]
+    begins = f"mine asked its model at {n:,} of {n:,} turns; how much of its prompts came from memory"
+    assert mine.startswith(f"{begins} cannot be seen here. Of all its answers ")
+    assert mine.endswith(" of never's.")
+    assert not any(re.match(r"(mine|cache|silent|frozen) .*answered.* from memory", text) for text in sentences)
+    assert f"silent said nothing at {n:,} of {n:,} turns: its words were empty." in sentences
+    assert [text for text in sentences if " said nothing at " in text] == [sentences[-1]]
+
+
+def test_the_page_says_how_often_each_class_asked_its_model(run: Run) -> None:
+    page = unescape(re.sub(r"<[^>]+>", "", (run.path / "report.html").read_text("utf-8")))
+    some, n = asked(run, "cache")
+    assert 0 < some < n
+    assert f"cache asked its model at {some:,} of {n:,} turns; how much of its prompts and answers came from" in page
+    assert f"silent asked its model at none of {n:,} turns; how much of its answers came from memory" in page
+    assert f"silent said nothing at {n:,} of {n:,} turns" in page
+    assert "never never answered from memory" in page
+    assert re.search(r"book answered [\d.]+\u202f% \(.*?\) of messages from memory", page)
+    assert re.search(r"everything answered [\d.]+\u202f% \(.*?\) of messages from memory", page)
+    assert not re.search(r"Answers of (mine|cache|silent|frozen) from memory pay", page)
+
+
+def test_figures_of_hits_are_left_out_for_classes_alone(run: Run) -> None:
+    whole, shown = read_summary(run), readable_summary(run)
+    for arm in run.arms:
+        hidden = arm not in ("never", "book", "everything")
+        for name, figure in whole.arms[arm].items():
+            if hidden and name in HIT_METRICS:
+                assert shown.arms[arm][name].mean is None
+            else:
+                assert shown.arms[arm][name] == figure
+        gaps = whole.differences.get(arm, {})
+        assert gaps.keys() - shown.differences.get(arm, {}).keys() == (gaps.keys() & HIT_METRICS if hidden else set())
+    assert whole.effects["frozen"].metrics.keys() > shown.effects["frozen"].metrics.keys()
+    assert "utility" in shown.effects["frozen"].metrics
+    hits, right = repr(skg_bench.plot(run, "hit_rate", "correct", arms=["book", "mine"])).splitlines()
+    assert ("mine" in hits, "book" in hits, "mine" in right) == (False, True, True)
+
+
+def test_pages_of_several_runs_have_dashes_too(run: Run, tmp_path: Path) -> None:
+    again = skg_bench.run([*SIZE, "arms={never: [policy=never, curator=none], mine: [assistant=recall]}",
+                           "reference=never", "learner=mine", f"out={tmp_path / 'again'}"], progress=False)  # fmt: skip
+    page = runs_html([run, again])
+    hits, right = (cells_of(page, metric, "mine") for metric in ("hit_rate", "correct"))
+    assert hits[0].startswith("–")
+    assert all(re.match(r"[\d.]+\u202f%", cell) for cell in (hits[1], *right))
+
+
+def cells_of(page: str, metric: str, arm: str) -> list[str]:
+    """Texts of an arm's row in the table of a metric."""
+    table = page.partition(f'data-name="{metric}"')[2].partition("</table>")[0]
+    row = table.partition(f'<th scope="row">{arm}</th>')[2].partition("</tr>")[0]
+    return [re.sub(r"<[^>]+>", "", cell) for cell in row.split("<td>")[1:]]
