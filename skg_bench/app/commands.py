@@ -155,7 +155,7 @@ def _about(jobs: "Sequence[PreparedRun]") -> str:
 
 
 def _carry_out(job: "PreparedRun", screen: Console) -> None:
-    from skg_bench.analysis import summary
+    from skg_bench.analysis.report.hidden_memory import readable_summary
     from skg_bench.app import api, result_tables
     from skg_bench.app.launch import start
 
@@ -167,7 +167,7 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
             finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True), embedding)
     if not finished.finished:  # a part of it is done
         return
-    figures = summary.read_summary(finished)
+    figures = readable_summary(finished)
     result_tables.print_arms(screen, figures)
     if figures.telling.links and figures.waterfall:
         result_tables.print_regret(screen, figures)
@@ -206,7 +206,7 @@ def compare(
     _show(compared, console(), names, runs)
     _judged(runs, console())
     if figure is not None:
-        _draw(compared, figure, console())
+        _draw(compared, figure, console(), runs)
 
 
 def _read_with_memory_of_the_system() -> None:
@@ -248,15 +248,16 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str], runs: S
     screen.print(f"{compared.users:,} users{seeds}, {compared.turns:,} turns of each arm, against {compared.reference}")
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
-    result_tables.print_differences(screen, compared, names)
+    hidden = _hidden(runs)
+    result_tables.print_differences(screen, compared, names, hidden)
     by = f"verdict and p are for new {compared.noun}s"
     screen.print(f"{by}; p is corrected for the number of arms", soft_wrap=True)
     if compared.rows:
         screen.print(least(*compared.rows[0].difference.estimate.least_shares), soft_wrap=True)
     if compared.break_even:
-        result_tables.print_pays(screen, compared)
+        result_tables.print_pays(screen, compared, hidden)
     if compared.matched:
-        result_tables.print_matched(screen, compared.matched, compared.reference)
+        result_tables.print_matched(screen, compared.matched, compared.reference, hidden)
     for why in compared.unmatched:
         screen.print(f"  {why}", soft_wrap=True)
     in_words = {arm for path in runs for arm in arms_in_words(Run(path))} if compared.flips else set[str]()
@@ -264,6 +265,14 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str], runs: S
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
     if others := sorted({row.metric.name for row in compared.rows} - set(names)):
         screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}")
+
+
+def _hidden(runs: Sequence[Path]) -> set[str]:
+    """Arms of the runs of which nobody can tell what they answer from memory."""
+    from skg_bench.analysis.report.hidden_memory import arms_without_hits
+    from skg_bench.runfolder.run import Run
+
+    return {arm for path in runs for arm in arms_without_hits(Run(path))}
 
 
 def _judged(runs: Sequence[Path], screen: Console) -> None:
@@ -279,12 +288,13 @@ def _judged(runs: Sequence[Path], screen: Console) -> None:
             show_words(screen, tables)
 
 
-def _draw(compared: "Comparison", file: Path, screen: Console) -> None:
+def _draw(compared: "Comparison", file: Path, screen: Console, runs: Sequence[Path]) -> None:
     from skg_bench.analysis.report import forest
+    from skg_bench.analysis.report.hidden_memory import readable_comparison
     from skg_bench.analysis.summary import replace_text
     from skg_bench.core.temporary import PUBLIC_MODE
 
-    replace_text(file, forest.forest_svg(compared), mode=PUBLIC_MODE)
+    replace_text(file, forest.forest_svg(readable_comparison(compared, _hidden(runs))), mode=PUBLIC_MODE)
     screen.print(f"figure: {file}", soft_wrap=True)
 
 
@@ -302,7 +312,7 @@ def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
         return
     _show(compared, screen, _metrics(compared, ()), folders)
     name = sha256(" ".join(sorted(job.identity for job in jobs)).encode()).hexdigest()[:8]
-    _draw(compared, folders[0].parent / f"grid-{name}.svg", screen)
+    _draw(compared, folders[0].parent / f"grid-{name}.svg", screen, folders)
 
 
 def _without_repeats(compared: "Comparison") -> "Comparison":

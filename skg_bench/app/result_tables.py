@@ -13,6 +13,7 @@ from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.wording import bare, interval, named, number
+from skg_bench.analysis.report.hidden_memory import HIT_METRICS, names_one_of, unknown_gaps
 from skg_bench.analysis.report.waterfall import reason_words
 from skg_bench.analysis.summary import Summary
 from skg_bench.app.prepared_run import PreparedRun
@@ -64,31 +65,50 @@ def print_regret(screen: Console, summary: Summary) -> None:
     show_table(screen, ["arm", "best", *(f"- {link.label.lower()}" for link in links), "= utility"], rows)
 
 
-def print_differences(screen: Console, compared: Comparison, names: Sequence[str]) -> None:
-    """Rows of these metrics, one an arm: the paired difference, its interval, the verdict, then all the rest."""
+def print_differences(
+    screen: Console, compared: Comparison, names: Sequence[str], hidden: Collection[str] = ()
+) -> None:
+    """Rows of these metrics, one an arm: the paired difference, its interval, the verdict, then all the rest. `hidden`:
+    arms whose hits nobody can tell, of which dashes stand in the place of these.
+    """
     known = headings(compared)
     order = [known.index(heading) for heading in _FIRST] + [
         at for at, heading in enumerate(known) if heading not in (*_FIRST, "metric")
     ]
     for name in names:
+        dashed = unknown_gaps(compared, hidden) if name in HIT_METRICS else []
         rows = [row for row in cells(compared, [name]) if row[known.index("metric")] == _label(compared, name)]
+        rows = [_dashes(compared, row, known, hidden) if row[0] in dashed else row for row in rows]
         screen.print(Text(_label(compared, name), style="bold"))
         known_as = [named(heading, compared.noun) for heading in known]
         show_table(screen, [known_as[at] for at in order], [[row[at] for at in order] for row in rows])
         for row in compared.rows:
-            if row.metric.name == name and (words := carried(row)):
+            if row.metric.name == name and row.arm not in dashed and (words := carried(row)):
                 text = named(words, compared.noun)
                 screen.print(Text(f"{row.arm}: {text}"))
+
+
+def _dashes(compared: Comparison, row: Sequence[str], known: Sequence[str], hidden: Collection[str]) -> tuple[str, ...]:
+    """A row of which there is no more than the figure of the one of both whose hits are known."""
+    kept = {"arm": row[0], "verdict": "not measured"}
+    for heading, arm in (("value", row[0]), ("reference", compared.reference)):
+        if not names_one_of(arm, hidden):
+            kept[heading] = row[known.index(heading)]
+    return tuple(kept.get(heading, "-") for heading in known)
 
 
 def _label(compared: Comparison, name: str) -> str:
     return next(row.metric.label for row in compared.rows if row.metric.name == name)
 
 
-def print_matched(screen: Console, matches: Sequence[Matched], reference: str) -> None:
-    """One row an arm: it and the reference at the lower of their error rates."""
+def print_matched(screen: Console, matches: Sequence[Matched], reference: str, hidden: Collection[str] = ()) -> None:
+    """One row an arm: it and the reference at the lower of their error rates. `hidden`: arms whose hits nobody can
+    tell, which are left out.
+    """
     rows = []
     for match in matches:
+        if names_one_of(match.arm, hidden) or names_one_of(reference, hidden):
+            continue
         raised = [
             f"{who} to {threshold:.3f}"
             for who, threshold in ((match.arm, match.threshold), (reference, match.reference_threshold))
@@ -102,15 +122,22 @@ def print_matched(screen: Console, matches: Sequence[Matched], reference: str) -
             span = "-" if pair is None else bare(interval(pair.low, pair.high, unit, signed=True))
             row.append("-" if pair is None else f"{number(pair.difference, unit, signed=True)} ({span})")
         rows.append([match.arm, row[4], *row[:4], *row[5:]])
+    if not rows:
+        return
     matched = f"at matched error rate: each arm and {reference} with as many wrong hits; +/- is what is left"
     screen.print(Text(matched, style="bold"))
     show_table(screen, MATCHED_HEADINGS, rows)
 
 
-def print_pays(screen: Console, compared: Comparison) -> None:
-    """One row an arm: how many of its hits are right, and from how many on hits are worth more than the LLM."""
+def print_pays(screen: Console, compared: Comparison, hidden: Collection[str] = ()) -> None:
+    """One row an arm: how many of its hits are right, and from how many on hits are worth more than the LLM. `hidden`:
+    arms whose hits nobody can tell, which are left out.
+    """
+    rows = [row for row in paying(compared) if not names_one_of(row[0], hidden)]
+    if not rows:
+        return
     screen.print(Text("answers from memory: they pay if the share of right ones lies above 'pays from'", style="bold"))
-    show_table(screen, PAYS_HEADINGS, paying(compared))
+    show_table(screen, PAYS_HEADINGS, rows)
 
 
 def flip_lines(compared: Comparison, in_words: Collection[str] = ()) -> Iterator[str]:

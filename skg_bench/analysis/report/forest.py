@@ -1,6 +1,6 @@
 """A comparison as one SVG: every arm's difference from the reference, a panel a metric, with both intervals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from skg_bench.analysis.comparison.compare import Comparison, ComparisonRow
@@ -44,7 +44,8 @@ def forest_svg(comparison: Comparison, names: Sequence[str] = ()) -> str:
         y = _HEAD + _LINE * (line + 0.5)
         out.append(f'<text class="name" x="{left - 10:.0f}" y="{y + 4:.1f}" text-anchor="end">{escape(arm)}</text>')
     for n, name in enumerate(shown):
-        out.append(_panel([rows[arm, name] for arm in arms], left + n * (_PANEL + _GAP)))
+        of_lines = {line: rows[arm, name] for line, arm in enumerate(arms) if (arm, name) in rows}
+        out.append(_panel(of_lines, len(arms), left + n * (_PANEL + _GAP)))
     return "".join([*out, "</svg>\n"])
 
 
@@ -60,15 +61,15 @@ def measured_metrics(comparison: Comparison) -> list[str]:
     ))  # fmt: skip
 
 
-def _panel(rows: Sequence[ComparisonRow], left: float) -> str:
-    """One metric's rows, `left` being the panel's edge."""
-    metric, margin = rows[0].metric, rows[0].margin
-    estimates = [row.difference.estimate for row in rows]
+def _panel(rows: Mapping[int, ComparisonRow], lines: int, left: float) -> str:
+    """One metric's rows by line, of so many `lines`, `left` being the panel's edge."""
+    metric, margin = next((row.metric, row.margin) for row in rows.values())
+    estimates = [row.difference.estimate for row in rows.values()]
     # not NaN
     values = [v for e in estimates for v in (e.mean, *e.interval(new=False), *e.interval(new=True)) if v == v]
     marks, step = ticks(min([0.0, *values]), max([0.0, *values]))
     low, high = marks[0], marks[-1]
-    bottom = _HEAD + _LINE * len(rows)
+    bottom = _HEAD + _LINE * lines
 
     def x(value: float) -> float:
         return left + _PANEL * (min(max(value, low), high) - low) / (high - low)
@@ -88,7 +89,7 @@ def _panel(rows: Sequence[ComparisonRow], left: float) -> str:
         if at % each == 0:
             label = tick(mark, unit, step)
             out.append(f'<text x="{x(mark):.1f}" y="{bottom + 16}" text-anchor="middle">{label}</text>')
-    out.extend(_mark(row, x, _HEAD + _LINE * (line + 0.5)) for line, row in enumerate(rows))
+    out.extend(_mark(row, x, _HEAD + _LINE * (line + 0.5)) for line, row in rows.items())
     return "".join(out)
 
 

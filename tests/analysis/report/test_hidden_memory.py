@@ -12,6 +12,7 @@ from skg_bench.analysis.report.hidden_memory import HIT_METRICS, readable_summar
 from skg_bench.analysis.report.several_runs import runs_html
 from skg_bench.analysis.summary import read_summary
 from skg_bench.runfolder.run import Run
+from tests.app.test_cli import call
 
 CLASSES = '''
 class Mine:
@@ -101,6 +102,34 @@ def test_figures_of_hits_are_left_out_for_classes_alone(run: Run) -> None:
     assert "utility" in shown.effects["frozen"].metrics
     hits, right = repr(skg_bench.plot(run, "hit_rate", "correct", arms=["book", "mine"])).splitlines()
     assert ("mine" in hits, "book" in hits, "mine" in right) == (False, True, True)
+
+
+def test_commands_show_dashes_in_the_place_of_hits(run: Run) -> None:
+    _, out, _ = call("compare", str(run.path), "--metric", "hit_rate", "--metric", "utility")
+    hits, utility = out.partition("\nutility\n")[::2]
+    for arm in ("mine", "cache", "silent"):
+        (row,) = [line.split() for line in hits.splitlines() if line.startswith(f"{arm} ")]
+        assert row[:5] == [arm, "-", "-", "not", "measured"]
+        assert next(line for line in utility.splitlines() if line.startswith(f"{arm} ")).split()[1] != "-"
+    assert re.search(r"(?m)^book +\+\d", hits)
+    pays = utility.partition("answers from memory: they pay")[2]
+    assert re.search(r"(?m)^book ", pays)
+    assert not re.search(r"(?m)^(mine|cache|silent|frozen) ", pays.partition("at matched error rate")[0])
+
+
+def test_a_figure_has_no_mark_for_hits_that_nobody_can_tell(run: Run, tmp_path: Path) -> None:
+    call("compare", str(run.path), "--figure", str(tmp_path / "all.svg"))
+    panels = (tmp_path / "all.svg").read_text("utf-8").split('class="title"')[2:]
+    marks = {re.findall(">(.*?)</text>", panel)[0]: panel.count('class="dot"') for panel in panels}
+    assert (marks["utility"], marks["right answers"]) == (6, 6)
+    assert marks["hit rate"] == 2
+
+
+def test_nobody_is_compared_with_hits_that_nobody_can_tell(run: Run) -> None:
+    _, out, _ = call("compare", str(run.path), "--reference", "cache", "--metric", "hit_rate")
+    (row,) = [line for line in out.splitlines() if line.startswith("book ")][:1]
+    assert re.match(r"book +- +- +not measured +- +\d+\.\d % +- ", row)
+    assert "at matched error rate" not in out
 
 
 def test_pages_of_several_runs_have_dashes_too(run: Run, tmp_path: Path) -> None:
