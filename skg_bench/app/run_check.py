@@ -11,6 +11,7 @@ from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.runfolder import shards
+from skg_bench.runfolder.deliveries import noted_deliveries
 from skg_bench.runfolder.lock import worked_on
 from skg_bench.runfolder.manifest import MANIFEST
 from skg_bench.runfolder.run import Run
@@ -86,10 +87,19 @@ def _lines(folder: Path, *, busy: bool) -> Iterator[str]:
         run = Run(folder)
         lines = list(faults(run, tables=not busy))
         yield from lines
+        yield from _unread_deliveries(run)
         if not lines:
             yield from _misfits(run)
         if not lines and run.finished and not busy:
             yield from _other_tables(run)
+    except UsageError as error:
+        yield str(error)
+
+
+def _unread_deliveries(run: Run) -> Iterator[str]:
+    """A line on deliveries that cannot be read, so that `forget` cannot find these copies."""
+    try:
+        noted_deliveries(run.path)
     except UsageError as error:
         yield str(error)
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from skg_bench.core import processes
 from skg_bench.core.errors import UsageError
+from skg_bench.runfolder.deliveries import NotedDelivery, note_delivery
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
-from skg_bench.tracker.address import without_secrets
+from skg_bench.tracker.address import noted_address, without_secrets
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -210,6 +211,8 @@ def _deliver(sink: Sink, run: Run, progress: Callable[[int, int], None]) -> str:
 
         replace_text(figure, picture.picture_svg(run))
     with _private():
+        if address := sink.address(run.path):  # before anything is sent: `forget` has to find it
+            note_delivery(run.path, NotedDelivery(sink.name, noted_address(address)))
         return without_secrets(sink.deliver(run, progress))
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from skg_bench.core.errors import UsageError
@@ -9,6 +10,8 @@ from skg_bench.core.errors import UsageError
 _USER = re.compile(r"""(?<=://)[^/\s"'<>][^\s"'<>]*@""")
 _QUERY = re.compile(r"""(://[^\s"'<>?#]*[?#])[^\s"'<>]+""")
 _FILE = ("sqlite", "file")  # addresses of files, whose names may have an @
+_RELATIVE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)")  # to the working directory; :memory: is none
+_HIDDEN = "***"
 _SECRET = re.compile(r"(MLFLOW|OPIK)_\w*(KEY|PASSWORD|SECRET|TOKEN)\w*")
 
 
@@ -36,3 +39,17 @@ def without_secrets(text: str) -> str:
         if len(value) > 3 and _SECRET.fullmatch(name):
             text = text.replace(value, "***")
     return _QUERY.sub(r"\1***", _USER.sub("***@", text))
+
+
+def noted_address(address: str) -> str:
+    """An address as the run folder notes it: without secrets, and the same from any working directory.
+
+    Whatever stands before an @ is dropped, as a password may hold any character.
+    """
+    scheme, mark, rest = address.partition("://")
+    if "@" in rest and not address.startswith(_FILE):
+        before, _, host = rest.rpartition("@")
+        rest = _HIDDEN if set("?#") & set(before) else f"{_HIDDEN}@{host}"
+    if relative := _RELATIVE.fullmatch(address):
+        scheme, mark, rest = relative[1].partition(":")[0], "://", f"/{Path(relative[2]).absolute()}"
+    return without_secrets(f"{scheme}{mark}{rest}")

@@ -55,6 +55,7 @@ def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 0, result.output
     assert "(0 of them new)" in result.stdout
+    assert lines(run.path / "deliveries.jsonl") == [{"tracker": "opik", "address": server.url}]
     assert server.complaints == []
     counts = Counter(UUID(name).int & _HIGHEST for name in server.traces)
     assert set(counts) == {int(event["key"], 16) for event in lines(run.path / "events.jsonl")}

@@ -1,0 +1,63 @@
+"""`deliveries.jsonl` of a run folder: each tracker and address to which a run was sent, noted before anything is sent.
+
+`forget` reads it, as an export may name a place that neither the manifest nor the environment of a later command does.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import bytes_of, json_of, text_of
+from skg_bench.core.shapes import shaped
+from skg_bench.core.temporary import private
+
+DELIVERIES_FILE = "deliveries.jsonl"
+_LARGEST = 1 << 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NotedDelivery:
+    """A line of the file."""
+
+    tracker: str
+    address: str  # without user, password, query and fragment
+
+
+def note_delivery(folder: Path, delivery: NotedDelivery) -> None:
+    """Add a line, unless it is there; it is on disk before this returns.
+
+    Raises UsageError for a file that cannot be read, and OSError.
+    """
+    file = folder / DELIVERIES_FILE
+    line = json.dumps({"tracker": delivery.tracker, "address": delivery.address}).encode()
+    content = bytes_of(file, _LARGEST) if file.exists() else b""
+    if line in content.splitlines():
+        return
+    torn = b"" if not content or content.endswith(b"\n") else b"\n"  # by a full disk
+    with open(file, "ab", opener=private) as lines:
+        lines.write(torn + line + b"\n")  # at once: two trackers of a run write beside one another
+        lines.flush()
+        os.fsync(lines.fileno())
+
+
+def noted_deliveries(folder: Path) -> list[NotedDelivery]:
+    """Deliveries that were begun, each once; none where there is no file.
+
+    Raises UsageError, which names the line, for what `note_delivery` does not write.
+    """
+    file = folder / DELIVERIES_FILE
+    if not file.exists():
+        return []
+    lines = text_of(file, _LARGEST).splitlines()
+    return list(dict.fromkeys(_delivery(line, f"{file}, line {n}") for n, line in enumerate(lines, 1) if line))
+
+
+def _delivery(line: str, where: str) -> NotedDelivery:
+    hint = "it names a tracker and an address: mend the line, or remove it if nothing of the run is left there"
+    try:
+        delivery: NotedDelivery = shaped(NotedDelivery, json_of(line, where), where)
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"{error}; {hint}") from error
+    return delivery
