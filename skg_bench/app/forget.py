@@ -20,7 +20,7 @@ from skg_bench.analysis.labels.labelled_run import judged_arms
 from skg_bench.analysis.labels.rater_labels import JUDGE_FILE, LABELS_FILE, labels_seed, labels_text, merged, read_sheet
 from skg_bench.app.launch import write_outputs
 from skg_bench.app.progress import console
-from skg_bench.app.run_trackers import forget_copies
+from skg_bench.app.tracked_copies import forget_copies
 from skg_bench.asking.asking import ASKS_FOLDER
 from skg_bench.asking.recorded_removal import recordings_without
 from skg_bench.core.errors import UsageError, nearest
@@ -28,13 +28,14 @@ from skg_bench.core.foreign import bytes_of
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.text import plural, printable
 from skg_bench.runfolder import forgetting, shards
+from skg_bench.runfolder.deliveries import DELIVERIES_FILE
 from skg_bench.runfolder.lock import held
 from skg_bench.runfolder.manifest import MANIFEST, TABLES
 from skg_bench.runfolder.measured_run import shared_by
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.wholeness import lost_shards
 
-_OURS = (MANIFEST, *TABLES, LABELS_FILE, *shards.LOGS, ASKS_FOLDER, "pool")  # in a run folder
+_OURS = (MANIFEST, *TABLES, LABELS_FILE, DELIVERIES_FILE, *shards.LOGS, ASKS_FOLDER, "pool")  # in a run folder
 _RECORDED = "skg_bench.llm.recorded.RecordedModel"
 _SHORT = 3  # characters or bytes; a shorter name stands in any file
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "cp1252")  # those in which a log may be, without marks

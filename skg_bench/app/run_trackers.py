@@ -210,14 +210,14 @@ def _deliver(sink: Sink, run: Run, progress: Callable[[int, int], None]) -> str:
         from skg_bench.analysis.summary import replace_text
 
         replace_text(figure, picture.picture_svg(run))
-    with _private():
+    with owner_only():
         if address := sink.address(run.path):  # before anything is sent: `forget` has to find it
             note_delivery(run.path, NotedDelivery(sink.name, noted_address(address)))
         return without_secrets(sink.deliver(run, progress))
 
 
 @contextmanager
-def _private() -> Iterator[None]:
+def owner_only() -> Iterator[None]:
     """Files and folders that are made in this block, by whatever library, are open to their owner only."""
     before = os.umask(0o077)
     try:
@@ -263,57 +263,16 @@ def chosen_sinks(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
     return sinks
 
 
-def forget_copies(run: Run, user: int) -> Iterator[tuple[str, bool]]:
-    """Remove a user from the copies of a run; says of each place what became of it, and whether nothing is left there.
-
-    Addresses come from the environment, and a database that lies beside the run: never from a manifest.
-    """
+def default_sink(name: str) -> Sink:
+    """The sink of `tracker=name` without overrides: its address comes from the environment, or lies beside a run."""
     from skg_bench.app.building import build
     from skg_bench.app.compose import composer
     from skg_bench.app.overrides import parse
     from skg_bench.app.trust import COMMAND_LINE
 
-    for name, (file, variable) in _TRACES.items():
-        named = _named(run.config.get("tracker"), name)
-        if not (named or os.environ.get(variable) or (run.path / file).exists()):
-            continue
-        try:
-            (sink,) = build("tracker", composer().root(parse([f"tracker={name}"]))["tracker"], COMMAND_LINE).sinks
-            with _private():
-                line = sink.forget(run, user)
-        except Exception as error:  # noqa: BLE001  the user is removed here all the same
-            yield f"{name}: {reason(error)}; what to delete there: {_copy(name, run, user)}", False
-            continue
-        yield f"{name}: {without_secrets(line)}", True
-        if named and named != sink.address(run.path):
-            other = f"the manifest names {without_secrets(named)}, which is not asked ({variable} says what is)"
-            yield f"{name}: {other}; what to delete there: {_copy(name, run, user)}", False
-
-
-_TRACES = {
-    "mlflow": ("../mlflow.db", "MLFLOW_TRACKING_URI"),
-    "opik": ("events.jsonl", "OPIK_URL_OVERRIDE"),
-}
-"""Signs of a copy by tracker: a file, as seen from the run's folder, and a variable with an address."""
-
-
-def _named(node: Any, name: str) -> str | None:
-    """Address of a tracker in a run's configuration."""
-    if not isinstance(node, Mapping):
-        return None
-    if str(node.get("_target_")).startswith(f"skg_bench.tracker.{name}."):
-        address = node.get("uri" if name == "mlflow" else "url")
-        return address if isinstance(address, str) else None
-    return next(filter(None, (_named(inner, name) for inner in node.values())), None)
-
-
-def _copy(name: str, run: Run, user: int) -> str:
-    """Words for what a tracker holds of a user, so that a person finds it."""
-    identity = str(run.manifest["identity"])
-    if name == "mlflow":
-        return f"the runs with the tag skg_bench.identity={identity}"
-    threads = ", ".join(f"{arm}/u{user}" for arm in run.arms)
-    return f"the threads {threads} of project, and the dataset, {run.config['experiment']}-{identity[:8]}"
+    sink: Sink
+    (sink,) = build("tracker", composer().root(parse([f"tracker={name}"]))["tracker"], COMMAND_LINE).sinks
+    return sink
 
 
 def _with_settings(

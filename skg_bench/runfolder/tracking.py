@@ -54,10 +54,11 @@ class Sink(Protocol):
         """
         ...
 
-    def forget(self, run: Run, user: int) -> str:
+    def forget(self, run: Run, user: int, noted: str | None = None) -> str:
         """Remove what is there of a user of the run; returns in words what was removed.
 
-        Raises whatever its library raises, when it could not do so.
+        `noted`: an address that only a file of the run names, in place of the sink's own. It is sent no keys.
+        Raises UsageError for one that cannot be asked so, and whatever its library raises, when it could not do so.
         """
         ...
 

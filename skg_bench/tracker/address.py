@@ -53,3 +53,12 @@ def noted_address(address: str) -> str:
     if relative := _RELATIVE.fullmatch(address):
         scheme, mark, rest = relative[1].partition(":")[0], "://", f"/{Path(relative[2]).absolute()}"
     return without_secrets(f"{scheme}{mark}{rest}")
+
+
+def check_whole(address: str, variable: str) -> None:
+    """Hold a noted address to being the whole one, from which no secret was taken.
+
+    Raises UsageError; `variable` of the environment can name the whole one.
+    """
+    if _HIDDEN in address:
+        raise UsageError(f"{address} is noted without its secrets, so it is not asked; only {variable} can name it")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from skg_bench.core.errors import UsageError
-from skg_bench.tracker.address import without_secrets
+from skg_bench.tracker.address import check_whole, without_secrets
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -60,6 +60,21 @@ def artifacts(address: str, run: Path) -> str | None:
     return beside.as_uri()
 
 
+def check_noted(address: str) -> None:
+    """Hold an address that only a file of the run names to being a database of this machine that is there.
+
+    Any other would be sent the keys of whoever reads the run. Raises UsageError.
+    """
+    from sqlalchemy import make_url
+
+    variable = "MLFLOW_TRACKING_URI"
+    check_whole(address, variable)
+    if _engine(address) != "sqlite":
+        raise UsageError(f"{address} is no file, and keys are sent only where {variable} says, so it is not asked")
+    if not Path(make_url(address).database or "").is_file():
+        raise UsageError(f"{address} is not there; was it moved or deleted?")
+
+
 def check_place(address: str, files: str) -> None:
     """Hold a database that nobody named to keep files beside itself: it may have come with the run, and say any place.
 
@@ -70,8 +85,8 @@ def check_place(address: str, files: str) -> None:
     beside, place = _beside(Path(make_url(address).database or "")), urlsplit(files)
     if place.scheme != "file" or beside not in Path(unquote(place.path)).resolve().parents:
         raise UsageError(
-            f"mlflow.db beside the run keeps files not beside itself, but at {without_secrets(files)[:_SHOWN]}; if it "
-            f"is yours, name it: tracker.uri={address}"
+            f"{Path(make_url(address).database or '').name} keeps files not beside itself, but at "
+            f"{without_secrets(files)[:_SHOWN]}; if it is yours, name it: tracker.uri={address}"
         )
 
 

@@ -28,7 +28,7 @@ from skg_bench.runfolder.manifest import BESIDE
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker.address import check_address
-from skg_bench.tracker.database import artifacts, check_place, prepare_database
+from skg_bench.tracker.database import artifacts, check_noted, check_place, prepare_database
 from skg_bench.tracker.verdict_words import arm_title, verdicts_in_words
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class MLflow:
         """Import MLflow (1.4 s) and open a database of this machine, which is made if there is none (2 s)."""
         _import()
         if self.local(run):
-            self._client(run).search_experiments(max_results=1)
+            self._client(self.address(run)).search_experiments(max_results=1)
 
     def deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
         """Log what is not logged yet. Runs of MLflow are counted; the parent comes last, when there is a page.
@@ -112,7 +112,8 @@ class MLflow:
             return self._deliver(run, progress)
 
     def _deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
-        uri, client = self.address(run.path), self._client(run.path)
+        uri = self.address(run.path)
+        client = self._client(uri)
         experiment = _experiment(client, run.config["experiment"], uri, run.path)
         summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
         known, total = _known(client, experiment, run), len(run.arms) + 1
@@ -162,26 +163,30 @@ class MLflow:
             if (run.path / name).is_file() and (page or name != _PAGE):
                 client.log_artifact(run_id, str(run.path / name))
 
-    def forget(self, run: Run, user: int) -> str:
+    def forget(self, run: Run, user: int, noted: str | None = None) -> str:
         """Remove all runs of this run, whose figures and pages have the user in them; an export makes them again.
 
-        Raises UsageError while another process delivers.
+        Raises UsageError while another process delivers, and for a noted address that is no database of this machine.
         """
+        if noted is not None:
+            check_noted(noted)
         with _alone(run.path):
-            uri, client = self.address(run.path), self._client(run.path)
+            uri = noted or self.address(run.path)
+            client = self._client(uri)
             records = _records(client, run)
             for record in records:
-                if not self._named():
+                if noted or not self._named():
                     check_place(uri, record.info.artifact_uri)
                 _remove(client, uri, record)
-        again = f"again without them: skg-bench export {self.name} {run.path}"
+        place = f" tracker.uri={noted}" if noted else ""
+        again = f"again without them: skg-bench export {self.name} {run.path}{place}"
         kept = "" if uri.startswith(_LOCAL) else " (figures go for good with `mlflow gc` on its server)"
         return f"{len(records)} runs removed from {uri}{kept}; {again}"
 
-    def _client(self, run: Path) -> "MlflowClient":
+    def _client(self, address: str) -> "MlflowClient":
         client = _import()
-        prepare_database(self.address(run))
-        return client(self.address(run))
+        prepare_database(address)
+        return client(address)
 
 
 def _beside(run: Path) -> str:

@@ -20,6 +20,7 @@ from json import dumps, loads
 from pathlib import Path
 from time import sleep, time
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from skg_bench.core.bodies import ACCEPTED_ENCODING, received
@@ -29,7 +30,7 @@ from skg_bench.core.reach import Reach, Reaches
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker import events
-from skg_bench.tracker.address import check_address, without_secrets
+from skg_bench.tracker.address import check_address, check_whole, without_secrets
 from skg_bench.tracker.opik_experiments import MOST_PARTS, WINDOW, arm_experiments, identifier, requests, traced_turns
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _BATCH = MOST_PARTS
 _KEY = (1 << 62) - 1
 _UNSEEN = '["input","output","metadata"]'  # not wanted back
 _LOOKS = (0.0, 0.5, 1.0, 2.0)  # seconds before each look for what was delivered
+_HERE = ("localhost", "127.0.0.1", "::1")
 _PATIENCE = 60.0  # seconds to wait at most when a server says `too many requests`
 
 
@@ -109,18 +111,22 @@ class Opik:
             experiments = _deliver_experiments(client, run, path, shown)
         return f"{total:,} traces in project {project} at {url} ({taken:,} of them new){experiments}"
 
-    def forget(self, run: Run, user: int) -> str:
+    def forget(self, run: Run, user: int, noted: str | None = None) -> str:
         """Delete the traces of a user, under all arms, and look whether they are gone."""
-        url, project = self.address(run.path), _project(run)
+        if noted is not None:
+            _check_noted(noted)
+        url, project = noted or self.address(run.path), _project(run)
         if not url:
             raise UndeliveredError(f"{events.EVENTS_FILE} holds traces, and OPIK_URL_OVERRIDE names no server")
         threads = {f"{arm}/u{user}" for arm in run.arms}
-        with _client(url) as client:
+        with _client(url, keys=noted is None) as client:
             ids = _of_threads(client, project, threads)
             for first in range(0, len(ids), _BATCH):
                 _change(client, "POST", "traces/delete", {"ids": ids[first : first + _BATCH]})
             removed = _remove_experiments(client, project)
-            again = f"; {removed} experiments, again without them: skg-bench export opik {run.path}" if removed else ""
+            place = f" tracker.url={noted}" if noted else ""
+            export = f"skg-bench export opik {run.path}{place}"
+            again = f"; {removed} experiments, again without them: {export}" if removed else ""
             for seconds in _LOOKS:
                 sleep(seconds)
                 if not (left := len(_of_threads(client, project, threads))):
@@ -132,14 +138,30 @@ def _project(run: Run) -> str:
     return f"{run.config['experiment']}-{str(run.manifest['identity'])[:8]}"
 
 
-def _client(url: str) -> "httpx.Client":
+def _check_noted(address: str) -> None:
+    """Hold an address that only a file of the run names to being a server of this machine, which is asked without keys.
+
+    Raises UsageError.
+    """
+    variable = "OPIK_URL_OVERRIDE"
+    check_whole(address, variable)
+    if not address.startswith(("http://", "https://")) or urlsplit(address).hostname not in _HERE:
+        raise UsageError(
+            f"{address} is not on this machine, and other servers are asked only where {variable} names them"
+        )
+
+
+def _client(url: str, *, keys: bool = True) -> "httpx.Client":
+    """A client of the server; without `keys` it is sent nothing of the environment."""
     import httpx
 
-    headers = {"Comet-Workspace": os.environ.get("OPIK_WORKSPACE") or "default", **ACCEPTED_ENCODING}
-    if api_key := os.environ.get("OPIK_API_KEY"):
+    workspace = os.environ.get("OPIK_WORKSPACE") if keys else None
+    headers = {"Comet-Workspace": workspace or "default", **ACCEPTED_ENCODING}
+    if keys and (api_key := os.environ.get("OPIK_API_KEY")):
         headers["Authorization"] = api_key
     patience = httpx.Timeout(30, connect=5)  # seconds
-    return httpx.Client(base_url=f"{url.rstrip('/')}/v1/private/", headers=headers, timeout=patience)
+    place = f"{url.rstrip('/')}/v1/private/"
+    return httpx.Client(base_url=place, headers=headers, timeout=patience, trust_env=keys)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -54,5 +54,5 @@ class Mood:
         files = sorted(file.name for file in run.path.iterdir() if file.suffix in (".html", ".svg"))
         return f"10 of 10, {run.manifest['incomplete']}, {files}"
 
-    def forget(self, run: Run, user: int) -> str:
+    def forget(self, run: Run, user: int, noted: str | None = None) -> str:
         return f"user {user} is gone"
