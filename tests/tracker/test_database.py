@@ -16,7 +16,7 @@ from skg_bench.app import launch, run_trackers
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.runfolder.run import Run
-from skg_bench.runfolder.tracking import Stage
+from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker.mlflow import MLflow
 from tests.runs import changed
 from tests.tracker.conftest import SMALL
@@ -59,19 +59,26 @@ def test_a_run_that_ends_while_its_database_is_made_leaves_it_usable_and_says_ho
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_trackers: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
     forked_trackers(monkeypatch)
-    describe = launch.write_outputs
+    describe, start, late = launch.write_outputs, run_trackers.Deliveries.start, list[Callable[[], None]]()
+
+    def starts_late(deliveries: run_trackers.Deliveries, sink: Sink) -> None:
+        late.append(lambda: start(deliveries, sink))
 
     def ends_early(out: Path, reached: Callable[[Stage], None]) -> Run:
-        run = describe(out, reached)
+        run = describe(out, reached)  # may take longer than a database
+        for begin in late:
+            begin()
         wait_until_migrating(tmp_path)
         return run
 
     monkeypatch.setattr(launch, "write_outputs", ends_early)
     monkeypatch.setattr(run_trackers, "LONGEST_WAIT", 0.0)
     said = list[str]()
-    run = launch.start(
-        launch.prepare(compose([*SMALL, f"out={tmp_path / 'run'}", "tracker=mlflow"])), None, said.append
-    )
+    with monkeypatch.context() as patch:
+        patch.setattr(run_trackers.Deliveries, "start", starts_late)
+        run = launch.start(
+            launch.prepare(compose([*SMALL, f"out={tmp_path / 'run'}", "tracker=mlflow"])), None, said.append
+        )
     assert "delivered (the run did not wait for it any longer)" in said[-1]
     words = shlex.split(said[-1].partition("once: skg-bench ")[2])
     assert words == ["export", "mlflow", str(run.path)]
