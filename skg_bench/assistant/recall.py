@@ -14,6 +14,8 @@ from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32
 from skg_bench.core.growing import wider
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
+from skg_bench.core.spoken import ANSWER_FRAME
+from skg_bench.core.text import word_count
 from skg_bench.core.world import FALLBACK, PROMPTED, WRONG
 
 Recalls = Literal["all", "last", "about"]
@@ -21,7 +23,7 @@ Recalls = Literal["all", "last", "about"]
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Earlier answers of users, and how long the messages were, by turn."""
+    """Earlier answers of users, and how many words they add to a prompt, by turn."""
 
     answer: I32  # [n, T] ids, -1: none
     words: I32  # [n, T]
@@ -73,8 +75,6 @@ class Recall:
         n, turn = len(seen.answer), seen.message.turn
         answer, words = wider(state.answer, turn + 1, -1), wider(state.words, turn + 1, 0)
         answer[:n, turn] = seen.answer
-        texts = seen.message.texts.read(seen.message.text)
-        if seen.message.domain.in_words:  # there what was said stands in the prompt, too
-            texts = [f"{text} {answer}" for text, answer in zip(texts, seen.words(), strict=True)]
-        words[:n, turn] = [text.count(" ") + 1 for text in texts]
+        words[:n, turn] = [word_count(text) for text in seen.message.texts.read(seen.message.text)]
+        words[:n, turn] += [word_count(text) for text in seen.words()] if seen.message.domain.in_words else ANSWER_FRAME
         return History(answer, words)

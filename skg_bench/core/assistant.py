@@ -149,7 +149,7 @@ class FromBook:
 class Recalled:
     """The case of a reply of the model with several earlier answers in its prompt; `answer` is one of them.
 
-    Each makes the prompt longer by the words of the message that it answered, which the engine counts.
+    Each makes the prompt longer by its words (core/spoken.py: `answer_words`), which the engine counts.
     """
 
     answers: I32  # [B, K] ids in `Experience.answer`, -1: none

@@ -11,6 +11,8 @@ from skg_bench.core.types import Completions
 
 _REFERENCE = re.compile(r"\[answer ([0-9a-f]{16})\]")
 _OPENS = "[answer "
+ANSWER_FRAME = 4
+"""Words of an answer beside those of the message that it answers."""
 UNCHECKED = "labels"  # check of tasks that leaves judging to people and programs
 _BAR = " | "  # between the kind of a task and its reference
 

@@ -19,6 +19,11 @@ def text_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
+def word_count(text: str) -> int:
+    """Length of a text in words, as parted by white space."""
+    return len(text.split())
+
+
 def plain_signs(text: str) -> str:
     """Text in which equal signs are equal characters: compatibility forms composed (NFKC), all dashes `-`, quotes
     straight, and without characters that show nothing.

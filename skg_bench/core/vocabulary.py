@@ -8,6 +8,7 @@ import numpy as np
 
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.growing import Growing
+from skg_bench.core.text import word_count
 
 _WORD = re.compile(r"\w+")
 
@@ -31,7 +32,7 @@ class Vocabulary:
 
     @property
     def words(self) -> I32:
-        """Length of each text in words, as parted by spaces, `[N]`."""
+        """Length of each text in words, as parted by white space, `[N]`."""
         return self._words.rows
 
     @property
@@ -61,7 +62,7 @@ class Vocabulary:
 
     def add(self, texts: Sequence[str]) -> None:
         """The words of the next texts."""
-        self._words.add(np.array([text.count(" ") + 1 for text in texts], np.int32))
+        self._words.add(np.array([word_count(text) for text in texts], np.int32))
         self._waiting.append(texts)
 
     def _number_terms(self) -> None:

@@ -1,6 +1,6 @@
 """Replies in words: which answers they are, by the references in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -10,10 +10,11 @@ from skg_bench.core.draws import fold, unfolded
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F32, I32, I64, U64, Bool, cosine
 from skg_bench.core.spoken import answer_words, references
+from skg_bench.core.text import word_count
 from skg_bench.core.types import CAUSES, LLM, Completions, Prompts
 from skg_bench.core.world import FALLBACK, LEAKED, PROMPTED, RIGHT, STORED, WRONG, Draws, Response, Served
 from skg_bench.engine.costs import total, without_calls
-from skg_bench.engine.replies import without_judgement
+from skg_bench.engine.replies import Earlier, without_judgement
 from skg_bench.engine.text_view import Heard
 
 _CODES = {cause: code for code, cause in enumerate(CAUSES)}
@@ -24,7 +25,7 @@ class Calls:
     """Calls of the arm's model that an assistant made itself, flat over n, by row and then in order."""
 
     row: I64  # [n]
-    words: I32  # [n] length of the prompt in words; no less than that of the message, which the answer needs
+    words: I32  # [n] length of the prompt in words; no less than message and recalled answers, which the answer needs
     recalls: Bool  # [n] earlier answers stand in the prompt
 
     def made(self, n: int) -> Bool:
@@ -121,24 +122,23 @@ class Spoken:
         return Completions(*columns)
 
 
-def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTruth, *, answers: bool) -> Spoken:
-    """Meaning of the words of a reply. `keys` `[B]` of the users make their events' keys; `given` `[B, W]`: the turn at
-    which the assistant had each answer, by handle, -1: never. `answers`: there are some, as skills keep answers.
+def spoken(query: Message, case: InWords, keys: U64, truth: GroundTruth, earlier: Earlier, *, answers: bool) -> Spoken:
+    """Meaning of the words of a reply. `keys` `[B]` of the users make their events' keys. `answers`: there are some, as
+    skills keep answers.
 
     Raises RowError for the answer to this very message where the model was not asked for it.
     """
-    n, event = len(query.text), query.event.tolist()
+    n, event = len(query.text), query.event
     worded = np.array([words is not None for words in case.words], np.bool_)
-    last, referred = np.zeros(n, np.uint64), np.zeros(n, np.bool_)
-    quoted = dict[int, list[int]]()  # by row, where more than the last stand in the words
-    for row, words in enumerate(case.words if answers else ()):
-        if words is not None and (inside := references(words)):
-            last[row], referred[row] = inside[-1], True
-            if before := [key for key in inside[:-1] if key != event[row]]:
-                quoted[row] = before
-    calls, recalled = _calls(case.asked, query.store.texts.read(query.text), event, keys, given)
+    said = _quotes([(row, words) for row, words in enumerate(case.words) if answers and words], keys, earlier.given)
+    asked = [(row, prompt) for row, prompts in enumerate(case.asked) for prompt in prompts]
+    prompted = _quotes(asked, keys, earlier.given)
+    prompted = prompted.where(prompted.key != event[prompted.row])
+    calls = _calls(asked, query.text, prompted, earlier)
     made = calls.made(n)
-    fresh = referred & (last == query.event)
+    last, handle, referred = np.zeros(n, np.uint64), np.full(n, -1, np.int32), np.zeros(n, np.bool_)
+    last[said.row], handle[said.row], referred[said.row] = said.key, said.handle, True  # of several the last stays
+    fresh = referred & (last == event)
     if (unasked := fresh & ~made).any():
         raise RowError(
             int(unasked.argmax()),
@@ -146,15 +146,15 @@ def spoken(query: Message, case: InWords, keys: U64, given: I32, truth: GroundTr
             "as a class or a module does that was played before. Valid are words with the reference of an answer that "
             "it was given, at this turn or earlier",
         )
-    handle, strange = _handles(keys, last, given), np.zeros(n, np.bool_)
-    others = (*recalled, *_handles_of(quoted, keys, given)) if answers else ()
-    strange[[row for row, handles in others if (handles < 0).any()]] = True
+    strange = np.zeros(n, np.bool_)
+    strange[said.row[(said.handle < 0) & (said.key != event[said.row]) & (said.key != last[said.row])]] = True
+    strange[prompted.row[prompted.handle < 0]] = answers
     referred |= strange
-    fresh, earlier = fresh & ~strange, referred & ~fresh & ~strange & (handle >= 0)
-    fallback, prompt = _model(recalled, n, truth)
-    how = np.where(fresh, fallback, np.where(earlier, STORED, np.where(referred, LEAKED, FALLBACK))).astype(np.int32)
-    answer = np.where(fresh, prompt, np.where(earlier, handle, -1)).astype(np.int32)
-    source = np.where(earlier, given[np.arange(n), np.where(earlier, handle, 0)], -1).astype(np.int32)
+    fresh, known = fresh & ~strange, referred & ~fresh & ~strange & (handle >= 0)
+    fallback, prompt = _model(prompted, n, truth)
+    how = np.where(fresh, fallback, np.where(known, STORED, np.where(referred, LEAKED, FALLBACK))).astype(np.int32)
+    answer = np.where(fresh, prompt, np.where(known, handle, -1)).astype(np.int32)
+    source = np.where(known, earlier.given[np.arange(n), np.where(known, handle, 0)], -1).astype(np.int32)
     return Spoken(worded, how, answer, worded & ~referred, source, (fallback, prompt), answers & made & ~fresh, calls)
 
 
@@ -187,50 +187,53 @@ def cosines(query: Message, how: I32, answer: I32, given: I32, heard: Heard) -> 
     return near
 
 
-def _calls(
-    prompts_by_user: Sequence[Sequence[str]], messages: Sequence[str], event: Sequence[int], keys: U64, given: I32
-) -> tuple[Calls, Sequence[tuple[int, I32]]]:
-    """Calls of the model; and rows in whose prompts other answers stand, each with their handles (-1: of nobody's)."""
-    row, length, recalls = list[int](), list[int](), list[bool]()
-    recalled = dict[int, list[int]]()
-    for user, prompts in enumerate(prompts_by_user):
-        for prompt in prompts:
-            inside = [key for key in references(prompt) if key != event[user]]
-            row.append(user)
-            length.append(max(prompt.count(" "), messages[user].count(" ")) + 1)  # counted as in core/vocabulary.py
-            recalls.append(bool(inside))
-            if inside:
-                recalled.setdefault(user, []).extend(inside)
-    calls = Calls(np.array(row, np.int64), np.array(length, np.int32), np.array(recalls, np.bool_))
-    return calls, _handles_of(recalled, keys, given)
+@dataclass(frozen=True, slots=True)
+class _Quotes:
+    """References to answers in texts, flat over n, by text and then in order."""
+
+    text: I64  # [n] which of the texts
+    row: I64  # [n] its user
+    key: U64  # [n]
+    handle: I32  # [n] of the answer; -1: of none that the user's assistant had
+
+    def where(self, which: Bool) -> "_Quotes":
+        """Those of a mask `[n]`."""
+        return _Quotes(self.text[which], self.row[which], self.key[which], self.handle[which])
 
 
-def _handles_of(references_by_row: Mapping[int, Sequence[int]], keys: U64, given: I32) -> Sequence[tuple[int, I32]]:
-    """Rows with the handles of the answers to which they refer, in order; -1: of none that the user's assistant had."""
-    by_row = [(row, np.array(inside, np.uint64)) for row, inside in references_by_row.items()]
-    return [
-        (row, _handles(np.full(len(k), keys[row]), k, np.repeat(given[row : row + 1], len(k), 0))) for row, k in by_row
-    ]
+def _quotes(texts: Sequence[tuple[int, str]], keys: U64, given: I32) -> _Quotes:
+    """References in texts, each with its user. `keys` `[B]` and `given` `[B, W]` as above."""
+    inside = [(text, row, key) for text, (row, words) in enumerate(texts) for key in references(words)]
+    text, row = (np.array([each[part] for each in inside], np.int64) for part in (0, 1))
+    key = np.array([each[2] for each in inside], np.uint64)
+    number = unfolded(keys[row], key)
+    possible = (number >= 0) & (number < given.shape[1])
+    known = possible & (given[row, np.where(possible, number, 0)] >= 0)
+    return _Quotes(text, row, key, np.where(known, number, -1).astype(np.int32))
 
 
-def _handles(keys: U64, reference: U64, given: I32) -> I32:
-    """Handles of the answers to which keys `[n]` refer, of users with keys `[n]` and answers `[n, W]`; -1: none of
-    these.
+def _calls(asked: Sequence[tuple[int, str]], message: I32, quotes: _Quotes, earlier: Earlier) -> Calls:
+    """Calls of the model, by user and prompt; `message` `[B]` are the texts of the messages. Each answer to which a
+    prompt refers is paid whole and once, as the reference alone tells the model all of it.
     """
-    number = unfolded(keys[: len(reference)], reference)
-    inside = (number >= 0) & (number < given.shape[1])
-    number = np.where(inside, number, 0)
-    known = inside & (given[np.arange(len(number)), number] >= 0)
-    return np.where(known, number, -1).astype(np.int32)
+    row = np.array([row for row, _ in asked], np.int64)
+    counted, recalls = np.array([word_count(prompt) for _, prompt in asked], np.int32), np.zeros(len(row), np.bool_)
+    recalls[quotes.text] = True
+    had = quotes.where(quotes.handle >= 0)
+    _, first = np.unique(np.stack([had.text, had.handle]), axis=1, return_index=True)
+    paid = np.bincount(had.text[first], earlier.words(had.row[first], had.handle[first]), len(row))
+    words = np.maximum(counted, earlier.words_of[message[row]] + paid)
+    return Calls(row, words.astype(np.int32), recalls)
 
 
-def _model(recalled: Sequence[tuple[int, I32]], n: int, truth: GroundTruth) -> tuple[I32, I32]:
+def _model(prompted: _Quotes, n: int, truth: GroundTruth) -> tuple[I32, I32]:
     """How the model answers each user, and the answer in its prompt that counts: the first about this request, else the
     last.
     """
     how, answer = np.full(n, FALLBACK, np.int32), np.full(n, -1, np.int32)
-    for user, handles in recalled:
-        about = truth.judge(np.full(len(handles), user, np.int64), handles, "rightly now") != WRONG
-        about &= handles >= 0
-        how[user], answer[user] = PROMPTED, handles[about.argmax()] if about.any() else handles[-1]
+    if len(prompted.row):
+        row, handle = prompted.row, prompted.handle
+        about = ((truth.judge(row, handle, "rightly now") != WRONG) & (handle >= 0)).nonzero()[0][::-1]
+        how[row], answer[row] = PROMPTED, handle
+        answer[row[about]] = handle[about]
     return how, answer

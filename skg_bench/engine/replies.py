@@ -1,13 +1,14 @@
 """Replies of assistants, read by case: what they serve, what they say themselves, and whether they may."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Recalled, Reply
 from skg_bench.core.errors import RowError
-from skg_bench.core.grid import F64, I32, U64, Bool
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.spending_checks import check_spent
+from skg_bench.core.spoken import ANSWER_FRAME
 from skg_bench.core.types import CAUSES, FREE, Completions
 from skg_bench.core.world import FALLBACK, UNKNOWN, AsServed, Execution, Metered, Response, Silence
 from skg_bench.engine.text_view import Heard
@@ -38,16 +39,25 @@ def in_prompt(reply: Reply, answer: I32) -> I32:
             return answer[:, None]
 
 
-def recalled_words(reply: Reply, given: I32, heard: Heard, words_of: I32) -> I32 | int:
-    """Words `[B]` that recalled answers add to the prompt: those of the messages that they answered.
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """Answers that the users' assistants had, and how long these and all messages are."""
 
-    `given` `[B, W]` is the turn of each, by handle; `words_of` `[n]` are the words of each text.
-    """
+    given: I32  # [B, W] the turn of each, by handle, -1: never
+    heard: Heard
+    words_of: I32  # [N] length of each text in words
+
+    def words(self, row: I64, handle: I32) -> I32:
+        """Lengths `[n]` of answers `[n]` of the users of rows `[n]` in words (core/spoken.py: `answer_words`)."""
+        return self.words_of[self.heard.messages(row, self.given[row, handle])] + ANSWER_FRAME
+
+
+def recalled_words(reply: Reply, earlier: Earlier) -> I32 | int:
+    """Words `[B]` that recalled answers add to the prompt."""
     match reply.case:
         case Recalled(answers):
             row, column = (answers >= 0).nonzero()
-            words = words_of[heard.messages(row, given[row, answers[row, column]])]
-            return np.bincount(row, words, len(answers)).astype(np.int32)
+            return np.bincount(row, earlier.words(row, answers[row, column]), len(answers)).astype(np.int32)
         case _:
             return 0
 

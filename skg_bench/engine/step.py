@@ -37,6 +37,7 @@ from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import Spoken, cosines, said_words, spoken
 from skg_bench.engine.replies import (
+    Earlier,
     check_reply,
     chosen_by,
     in_prompt,
@@ -177,8 +178,8 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     feedback, paid = scene.comparison.judged(response.feedback, turn.draws.event)
     if paid is not None:
         response = replace(response, feedback=feedback)
-    words_of = scene.texts.vocabulary.words
-    length = words_of[turn.event.text] + recalled_words(reply, state.given, state.heard, words_of)
+    earlier = _earlier(scene, state)
+    length = earlier.words_of[turn.event.text] + recalled_words(reply, earlier)
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with naming(llm):
         check_spent(called, turn.rows)
@@ -195,7 +196,12 @@ def _spoken(scene: Scene, state: CohortState, turn: Turn, words: InWords) -> Spo
     """Meaning of the words. Where skills keep no answers, nobody can judge any."""
     assistant = state.arm.assistant
     with naming(assistant.name if isinstance(assistant, Keeping) else assistant):
-        return spoken(turn.message, words, scene.keys.arms, state.given, turn.truth, answers=scene.reading is None)
+        judged = scene.reading is None
+        return spoken(turn.message, words, scene.keys.arms, turn.truth, _earlier(scene, state), answers=judged)
+
+
+def _earlier(scene: Scene, state: CohortState) -> Earlier:
+    return Earlier(state.given, state.heard, scene.texts.vocabulary.words)
 
 
 def _sayings(reading: Reading, state: CohortState, how: I32, says: U64 | None) -> SkillsSaid:

@@ -18,13 +18,12 @@ All that an author writes is a class:
   called for all users of a step at once, on one event loop; it may then await whatever it likes.
 * `model(prompt)` asks the arm's model: a plain function, never awaited, which any thread may call until `answer` has
   returned. `prompt` is a text, or chat messages with `content`. The words that it returns end in a reference,
-  `[answer 0123456789abcdef]`. Each call is counted and paid, at the length of its prompt (blanks and one) or that of
-  the message, if that is longer; at one message all return the same words. Of a prompt the simulated model reads
-  references of earlier answers alone: a message of the user without its answer tells it nothing, also in a world of
-  facts, and a reference alone as much as with its words. So costs can be compared only of classes that write their
-  prompts alike: with whole earlier messages, and blanks between words. `model.embed(text)` is a
-  vector of the run's embedder, as a list of numbers: systems that look for what is
-  near then differ in what they do with vectors, and not in their vectors.
+  `[answer 0123456789abcdef]`. Each call is counted and paid; at one message all return the same words. Of a prompt the
+  simulated model reads references of earlier answers alone: a message of the user without its answer tells it nothing,
+  also in a world of facts, and a reference alone as much as with its words. So a call costs the words of its prompt, as
+  parted by white space, and no less than those of the message and of each answer to which the prompt refers: however a
+  prompt is written, one memory has one price. `model.embed(text)` is a vector of the run's embedder, as a list of
+  numbers: systems that look for what is near then differ in what they do with vectors, and not in their vectors.
 * In a world that judges words (`simulator=told`) the model answers the prompt itself, in any words and without a
   reference, and the words that the user is given are judged by what they say.
 * Elsewhere, what the words are is seen by the last reference in them (core/assistant.py: `Reply`): of the model's

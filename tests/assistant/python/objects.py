@@ -67,6 +67,29 @@ class Recalling:
         return self.last
 
 
+class LastThree:
+    """Shows its model the last three answers, the newest first. `spelled`: how they and the message are written."""
+
+    def __init__(self, spelled: str) -> None:
+        self.spelled = spelled
+        self.kept: list[str] = []
+
+    def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
+        newest = self.kept[::-1][:3]
+        bare = ["[answer " + words.rpartition("[answer ")[2] for words in newest]
+        prompt = {
+            "blanks": " ".join([*newest, message]),
+            "lines": "\n".join([*newest, message]),
+            "tabs": "\t".join([*newest, message]).replace(" ", "\t").replace("[answer\t", "[answer "),
+            "glued": "".join([*newest, message]).replace(" ", "_").replace("[answer_", "[answer "),
+            "bare": "".join(bare),
+            "twice": " ".join([*bare, *bare]),
+            "chat": [{"role": "system", "content": "\n".join(newest)}, {"role": "user", "content": message}],
+        }[self.spelled]
+        self.kept.append(model(prompt))
+        return self.kept[-1]
+
+
 class Diary:
     """Puts the user's earlier messages into the prompt, without their answers."""
 

@@ -137,6 +137,20 @@ def test_earlier_answers_in_the_prompt_are_known(base: Run) -> None:
     assert all(dear)
 
 
+@pytest.mark.usefixtures("bare")
+def test_one_memory_has_one_price_however_its_prompts_are_written(tmp_path: Path) -> None:
+    """Once a prompt cost its blanks and one: with tabs for blanks, or with references alone, it came out better."""
+    spelled = ("blanks", "lines", "tabs", "glued", "bare", "twice", "chat")
+    table = {each: unchecked("LastThree", f"assistant.parameters.spelled={each}") for each in spelled}
+    control = ["assistant=recall", "assistant.recalls=last", "assistant.last=3"]
+    made = run(tmp_path / "run", arms(never=NEVER, control=control, **table), "reference=never")
+    whole = rows(made, "blanks")
+    assert sum(row["serving"] == "prompted" for row in whole) > 0.9 * len(whole)
+    assert [(each, difference) for each in spelled for difference in unlike(whole, rows(made, each))] == []
+    paid = (rows(made, arm, "user", "turn", "serving", "tokens_in", "cost_usd") for arm in ("control", "blanks"))
+    assert unlike(*paid) == []
+
+
 def test_an_answer_that_was_kept_and_not_given_is_known_when_it_comes(base: Run) -> None:
     made, turns = rows(base, "refresh"), dict[tuple[int, str], int]()
     for row in made:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from skg_bench.core.spoken import ANSWER_FRAME
+from skg_bench.core.text import word_count
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.shards import LogName
 from skg_bench.simulator.facts.table import pair_needs
@@ -145,7 +147,7 @@ def test_a_prompt_costs_the_words_of_all_that_it_recalls(run: Run) -> None:
     llm = run.manifest["compositions"]["history"]["llm"]
     whole, bare = (rows(run, "turns", arm, range(USERS)).to_pandas() for arm in ("history", "never"))
     for user, turns in whole.groupby("user"):
-        words = turns.message.str.count(" ") + 1
+        words = turns.message.map(word_count) + ANSWER_FRAME
         before = words.cumsum() - words
         fits = (before < 3000).to_numpy()  # all of it, below the limit of assistant.words
         recalls = (turns.serving == "prompted").to_numpy()
