@@ -116,7 +116,7 @@ MEM0_LOCOMO := $(call MEM0_FINDS,3) $(call MEM0_FINDS,20)
 peers-assistants: $(VENV)/.dev ## LiteLLM, GPTCache and mem0 as assistants: two environments, 1.4 GB; their table into reports/
 	test -x runs/peers/assistants/bin/python || $(BIN)/python -m venv runs/peers/assistants
 	runs/peers/assistants/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
-	  --editable '.[llm]' gptcache==0.1.44 pytest SQLAlchemy
+	  --editable '.[llm]' gptcache==0.1.44 hypothesis pytest SQLAlchemy
 	runs/peers/assistants/bin/python -m pip --disable-pip-version-check install --quiet mem0ai==2.2.1
 	test -x runs/peers/litellm/bin/python || $(BIN)/python -m venv runs/peers/litellm
 	runs/peers/litellm/bin/python -m pip --disable-pip-version-check install --quiet 'litellm[proxy]==1.108.7'

@@ -1,6 +1,8 @@
 """What a release needs: workflows that may do little, actions pinned by commit, a citation of the released version."""
 
+import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,17 @@ def test_workflows_call_targets_of_the_makefile() -> None:
     targets = [name for job in jobs for name in re.findall(r"\bmake ([a-z-]+)", commands(job))]
     assert targets == ["package", "audit"]
     assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in targets)
+
+
+def test_environments_of_peers_that_run_our_tests_have_what_these_begin_with() -> None:
+    tree = ast.parse((ROOT / "tests/conftest.py").read_text("utf-8"))
+    modules = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    modules |= {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+    beginning = {str(module).partition(".")[0] for module in modules} - sys.stdlib_module_names
+    assert beginning == {"hypothesis", "pytest"}
+    recipe = (ROOT / "Makefile").read_text("utf-8").split("\npeers-assistants:", 1)[1].split("\n\n", 1)[0]
+    listed = {"peers": (ROOT / "experiments/bench/speed/peers.txt").read_text("utf-8"), "peers-assistants": recipe}
+    assert [name for name, text in listed.items() if not beginning <= set(text.split())] == []
 
 
 def test_the_wheel_is_tried_with_files_of_known_hashes_alone() -> None:
