@@ -17,7 +17,7 @@ from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.assets import page_asset, page_template
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
-from skg_bench.analysis.report.hidden_memory import readable_summary, silence_sentences
+from skg_bench.analysis.report.hidden_memory import arms_without_hits, readable_summary, silence_sentences
 from skg_bench.analysis.report.hit_cosines import COSINE_HEADINGS, hit_cosines
 from skg_bench.analysis.report.judged_arms import judged_log
 from skg_bench.analysis.report.logged import language_sentences
@@ -264,7 +264,11 @@ def _settings(run: Run, compositions: Mapping[str, Any], content: Summary) -> di
     for panel in content.telling.turn:
         known |= {"outcome": outcome_settings(run, panel)}
         causes = {}
-    rules = {arm: _rules(compositions.get(arm) or {}, _suffix(run, arm, content.learner)) for arm in run.arms}
+    hidden = arms_without_hits(run)
+    rules = {
+        arm: _rules(compositions.get(arm) or {}, _suffix(run, arm, content.learner)) | {"own_words": arm in hidden}
+        for arm in run.arms
+    }
     report = f"skg-bench report {run.path} --user"
     return {"learner": content.learner, "rules": rules, "report": report, "causes": causes, **known}
 

@@ -10,6 +10,7 @@
   const RATINGS = ["ok", "partial", "miss"];
   const TAG_RATINGS = [...RATINGS, ...RATINGS.map((rating) => `${rating} taken back`)];
   const OFFERS = ["accepted", "named badly", "declined"];
+  const memory = (arm) => (settings.rules[arm]?.own_words ? "no LLM" : "memory"); // what its own words come from cannot be seen
   const OUTCOMES = { H: ["memory", "right"], h: ["memory", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["memory", "not known"], x: ["LLM", "not known"],
     S: ["memory", "same text as the log"], O: ["memory", "another text than the log"] };
   const [FINE, WRONG, SHADE] = settings.judged ? ["right", "wrong", "right"] : ["not for another intent", "for another intent", "unknown"];
@@ -37,8 +38,8 @@
 
   // where the domain has words of its own for a turn, another script says what it is
   const outcome = settings.outcome ? outcomeView({ settings, el, word, permille, span, part, address }) : null;
-  const FILTERS = outcome?.filters ?? [
-    ["hit", "Answered from memory", (p, i) => p.hit[i] === 1],
+  const filtersOf = (arm) => outcome?.filters ?? [
+    ["hit", memory(arm) === "memory" ? "Answered from memory" : "Answered without the LLM", (p, i) => p.hit[i] === 1],
     ["llm", "Answered by the LLM", (p, i) => p.hit[i] === 0],
     ["wrong", settings.judged ? "Wrong (truth)" : "Given to another intent", (p, i) => p.correct[i] === 0],
     ...(settings.judged ? [] : [
@@ -73,6 +74,7 @@
     const stored = p.source[i] < 0 ? "" : ` It returned the answer stored at turn ${p.source_turn[i]}, then given to “${word(p, p.source[i])}”.`;
     if (p.served[i] === 5) return "The words were an answer that this user was never given: a leak.";
     const near = p.score[i] === null ? "" : `, at a cosine of ${permille(p.score[i])}`;
+    if (p.rules.own_words) return p.hit[i] ? "It answered without its LLM: from memory, by a rule, or with nothing." : "It asked its LLM. What of the prompt is memory cannot be seen.";
     if (p.max_sim[i] === null) return (p.hit[i] ? `An earlier answer was given again${near}.${stored}` : "The LLM answered.") + odds; // no skillbook
     if (p.explored[i]) return (p.hit[i] ? `Chosen at random, to learn: skill ${name}.${stored}` : "Sent to the LLM at random, to learn.") + odds;
     if (p.hit[i]) {
@@ -116,7 +118,7 @@
   function elsewhere(p, i) {
     return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm, o]) => arm !== p.arm && OUTCOMES[o[i]]).map(([arm, o]) => {
       const [who, how] = OUTCOMES[o[i]];
-      return el("li", { class: "SO".includes(o[i]) ? "not known" : how }, el("b", {}, arm), ` ${who}, ${how}`);
+      return el("li", { class: "SO".includes(o[i]) ? "not known" : how }, el("b", {}, arm), ` ${who === "memory" ? memory(arm) : who}, ${how}`);
     }));
   }
 
@@ -248,7 +250,7 @@
   }
 
   function show(title, why, turns, { user = null, filters = [], notes = [] }) {
-    view = { user, turns, filters: [...filters, ...FILTERS], on: new Set(), search: "", page: 0, index: turns };
+    view = { user, turns, filters: [...filters, ...filtersOf(user?.arm ?? settings.learner)], on: new Set(), search: "", page: 0, index: turns };
     for (const r of rows()) {
       const open = r.dataset.user === user?.id;
       r.classList.toggle("open", open);
@@ -283,7 +285,7 @@
       ...(some < user.n ? [others(`Shown are the first and the last turns, ${number(some)} of ${number(user.n)}. All of them: `, id)] : []),
       ...(outcome?.begun(user) ?? []),
       strip(user),
-      outcome ? key(...outcome.stack) : settings.judged ? key(["hit right", "memory, right"], ["hit wrong", "memory, wrong"], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
+      outcome ? key(...outcome.stack) : settings.judged ? key(["hit right", `${memory(user.arm)}, right`], ["hit wrong", `${memory(user.arm)}, wrong`], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
         : key(["hit unknown", "memory, not known whether right"], ["hit wrong", "memory, wrong: another intent"], ["llm unknown", "LLM, as in the log or not known"])] });
   }
 
