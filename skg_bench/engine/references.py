@@ -130,14 +130,15 @@ def spoken(query: Message, case: InWords, keys: U64, truth: GroundTruth, earlier
     """
     n, event = len(query.text), query.event
     worded = np.array([words is not None for words in case.words], np.bool_)
-    said = _quotes([(row, words) for row, words in enumerate(case.words) if answers and words], keys, earlier.given)
-    asked = [(row, prompt) for row, prompts in enumerate(case.asked) for prompt in prompts]
-    prompted = _quotes(asked, keys, earlier.given)
-    prompted = prompted.where(prompted.key != event[prompted.row])
-    calls = _calls(asked, query.text, prompted, earlier)
+    quotes = _quotes([(row, words) for row, words in enumerate(case.words) if answers and words], keys, earlier.given)
+    prompts = [(row, prompt) for row, each in enumerate(case.asked) for prompt in each]
+    memory = _quotes(prompts, keys, earlier.given)
+    memory = memory.where(memory.key != event[memory.row])
+    calls = _calls(prompts, query.text, memory, earlier)
     made = calls.made(n)
     last, handle, referred = np.zeros(n, np.uint64), np.full(n, -1, np.int32), np.zeros(n, np.bool_)
-    last[said.row], handle[said.row], referred[said.row] = said.key, said.handle, True  # of several the last stays
+    last[quotes.row], handle[quotes.row] = quotes.key, quotes.handle  # of several the last one stays
+    referred[quotes.row] = True
     fresh = referred & (last == event)
     if (unasked := fresh & ~made).any():
         raise RowError(
@@ -147,11 +148,12 @@ def spoken(query: Message, case: InWords, keys: U64, truth: GroundTruth, earlier
             "it was given, at this turn or earlier",
         )
     strange = np.zeros(n, np.bool_)
-    strange[said.row[(said.handle < 0) & (said.key != event[said.row]) & (said.key != last[said.row])]] = True
-    strange[prompted.row[prompted.handle < 0]] = answers
+    others = quotes.where((quotes.key != event[quotes.row]) & (quotes.key != last[quotes.row]))
+    strange[others.row[others.handle < 0]] = True
+    strange[memory.row[memory.handle < 0]] = answers
     referred |= strange
     fresh, known = fresh & ~strange, referred & ~fresh & ~strange & (handle >= 0)
-    fallback, prompt = _model(prompted, n, truth)
+    fallback, prompt = _model(memory, n, truth)
     how = np.where(fresh, fallback, np.where(known, STORED, np.where(referred, LEAKED, FALLBACK))).astype(np.int32)
     answer = np.where(fresh, prompt, np.where(known, handle, -1)).astype(np.int32)
     source = np.where(known, earlier.given[np.arange(n), np.where(known, handle, 0)], -1).astype(np.int32)
@@ -197,7 +199,7 @@ class _Quotes:
     handle: I32  # [n] of the answer; -1: of none that the user's assistant had
 
     def where(self, which: Bool) -> "_Quotes":
-        """Those of a mask `[n]`."""
+        """References of a mask `[n]`."""
         return _Quotes(self.text[which], self.row[which], self.key[which], self.handle[which])
 
 
@@ -212,12 +214,12 @@ def _quotes(texts: Sequence[tuple[int, str]], keys: U64, given: I32) -> _Quotes:
     return _Quotes(text, row, key, np.where(known, number, -1).astype(np.int32))
 
 
-def _calls(asked: Sequence[tuple[int, str]], message: I32, quotes: _Quotes, earlier: Earlier) -> Calls:
+def _calls(prompts: Sequence[tuple[int, str]], message: I32, quotes: _Quotes, earlier: Earlier) -> Calls:
     """Calls of the model, by user and prompt; `message` `[B]` are the texts of the messages. Each answer to which a
     prompt refers is paid whole and once, as the reference alone tells the model all of it.
     """
-    row = np.array([row for row, _ in asked], np.int64)
-    counted, recalls = np.array([word_count(prompt) for _, prompt in asked], np.int32), np.zeros(len(row), np.bool_)
+    row = np.array([row for row, _ in prompts], np.int64)
+    counted, recalls = np.array([word_count(prompt) for _, prompt in prompts], np.int32), np.zeros(len(row), np.bool_)
     recalls[quotes.text] = True
     had = quotes.where(quotes.handle >= 0)
     _, first = np.unique(np.stack([had.text, had.handle]), axis=1, return_index=True)
@@ -226,13 +228,13 @@ def _calls(asked: Sequence[tuple[int, str]], message: I32, quotes: _Quotes, earl
     return Calls(row, words.astype(np.int32), recalls)
 
 
-def _model(prompted: _Quotes, n: int, truth: GroundTruth) -> tuple[I32, I32]:
-    """How the model answers each user, and the answer in its prompt that counts: the first about this request, else the
-    last.
+def _model(memory: _Quotes, n: int, truth: GroundTruth) -> tuple[I32, I32]:
+    """How the model answers each user with earlier answers in its prompts, and which of these counts: the first about
+    this request, else the last.
     """
     how, answer = np.full(n, FALLBACK, np.int32), np.full(n, -1, np.int32)
-    if len(prompted.row):
-        row, handle = prompted.row, prompted.handle
+    if len(memory.row):
+        row, handle = memory.row, memory.handle
         about = ((truth.judge(row, handle, "rightly now") != WRONG) & (handle >= 0)).nonzero()[0][::-1]
         how[row], answer[row] = PROMPTED, handle
         answer[row[about]] = handle[about]
