@@ -50,15 +50,32 @@ def compare(
 ) -> "Comparison":
     """Every arm of the runs against the reference arm (default: the first run's own), paired user by user.
 
-    See `analysis.compare` for the rest. Raises UsageError for what is no run, runs that share no events, an unknown
-    reference, metric or correction.
+    It holds no figures of hits that nobody can tell. See `analysis.compare` for the rest. Raises UsageError for what is
+    no run, runs that share no events, an unknown reference, metric or correction.
     """
+    from skg_bench.analysis.report.hidden_memory import readable_comparison
+    from skg_bench.runfolder.run import Run
+    from skg_bench.runfolder.worded_arms import arms_without_hits
+
+    opened = [source if isinstance(source, Run) else Run(source) for source in runs]
+    compared = whole_comparison(opened, reference, correction=correction, margins=margins, flips=flips)
+    return readable_comparison(compared, {arm for run in opened for arm in arms_without_hits(run)})
+
+
+def whole_comparison(
+    opened: Sequence["Run"],
+    reference: str | None = None,
+    *,
+    correction: str = "holm",
+    margins: Mapping[str, float] | None = None,
+    flips: int = 0,
+) -> "Comparison":
+    """The comparison with all hits, also of arms of which nobody can tell them."""
     from skg_bench.analysis.comparison.compare import compare as paired
     from skg_bench.runfolder.cautions import few_users
     from skg_bench.runfolder.measured_run import instance_words, measured_run
-    from skg_bench.runfolder.run import Run, needs_right
+    from skg_bench.runfolder.run import needs_right
 
-    opened = [source if isinstance(source, Run) else Run(source) for source in runs]
     for run in opened if flips else ():
         needs_right(run, "compare --flips")
     compared = paired([*map(measured_run, opened)], reference, correction=correction, margins=margins, flips=flips)
@@ -78,14 +95,15 @@ def explain(source: "Run | str | Path") -> list[str]:
     Raises UsageError for what is no run, and for a run without figures.
     """
     from skg_bench.analysis.report import verdict
-    from skg_bench.analysis.report.hidden_memory import readable_summary, silence_sentences
+    from skg_bench.analysis.report.hidden_memory import silence_sentences
     from skg_bench.analysis.report.hit_cosines import cosine_sentences
     from skg_bench.analysis.report.logged import language_sentences
     from skg_bench.analysis.report.outside_arms import outside_sentences
+    from skg_bench.analysis.summary import read_summary
     from skg_bench.runfolder.run import Run
 
     opened = source if isinstance(source, Run) else Run(source)
-    figures = readable_summary(opened)
+    figures = read_summary(opened)
     before = [*language_sentences(opened), *outside_sentences(opened, figures.reference)]
     after = [*silence_sentences(opened), *cosine_sentences(opened)]
     return [sentence.text for sentence in [*before, *verdict.words(figures), *after]]

@@ -155,7 +155,7 @@ def _about(jobs: "Sequence[PreparedRun]") -> str:
 
 
 def _carry_out(job: "PreparedRun", screen: Console) -> None:
-    from skg_bench.analysis.report.hidden_memory import readable_summary
+    from skg_bench.analysis.summary import read_summary
     from skg_bench.app import api, result_tables
     from skg_bench.app.launch import start
 
@@ -167,7 +167,7 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
             finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True), embedding)
     if not finished.finished:  # a part of it is done
         return
-    figures = readable_summary(finished)
+    figures = read_summary(finished)
     result_tables.print_arms(screen, figures)
     if figures.telling.links and figures.waterfall:
         result_tables.print_regret(screen, figures)
@@ -196,12 +196,14 @@ def compare(
     Raises UsageError.
     """
     from skg_bench.app import api
+    from skg_bench.runfolder.run import Run
 
     _read_with_memory_of_the_system()
     sizes = dict(_margin(text) for text in margins)
     if figure and figure.suffix != ".svg":
         raise UsageError(f"--figure {figure}: a figure is SVG; give a name that ends in .svg")
-    compared = api.compare(*runs, reference=reference, correction=correction, margins=sizes, flips=flips)
+    opened = [Run(path) for path in runs]
+    compared = api.whole_comparison(opened, reference, correction=correction, margins=sizes, flips=flips)
     names = _metrics(compared, metrics)
     _show(compared, console(), names, runs)
     _judged(runs, console())
@@ -240,9 +242,9 @@ def _margin(text: str) -> tuple[str, float]:
 
 
 def _show(compared: "Comparison", screen: Console, names: Sequence[str], runs: Sequence[Path]) -> None:
-    from skg_bench.analysis.report.outside_arms import arms_in_words
     from skg_bench.app import result_tables
     from skg_bench.runfolder.run import Run
+    from skg_bench.runfolder.worded_arms import arms_in_words
 
     seeds = f", seeds {', '.join(map(str, compared.seeds))}" if len(compared.seeds) > 1 else ""
     screen.print(f"{compared.users:,} users{seeds}, {compared.turns:,} turns of each arm, against {compared.reference}")
@@ -269,8 +271,8 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str], runs: S
 
 def _hidden(runs: Sequence[Path]) -> set[str]:
     """Arms of the runs of which nobody can tell what they answer from memory."""
-    from skg_bench.analysis.report.hidden_memory import arms_without_hits
     from skg_bench.runfolder.run import Run
+    from skg_bench.runfolder.worded_arms import arms_without_hits
 
     return {arm for path in runs for arm in arms_without_hits(Run(path))}
 
@@ -303,10 +305,11 @@ def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
     from hashlib import sha256
 
     from skg_bench.app import api
+    from skg_bench.runfolder.run import Run
 
     folders = [job.out for job in jobs]
     try:
-        compared = _without_repeats(api.compare(*folders))
+        compared = _without_repeats(api.whole_comparison([Run(folder) for folder in folders]))
     except UsageError as error:
         screen.print(f"no table of all runs: {error}", soft_wrap=True)
         return

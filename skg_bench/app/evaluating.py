@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skg_bench.analysis.report import verdict
-from skg_bench.analysis.report.hidden_memory import readable_summary, silence_sentences
+from skg_bench.analysis.report.hidden_memory import silence_sentences
 from skg_bench.analysis.report.hit_cosines import cosine_sentences
 from skg_bench.analysis.report.outside_arms import outside_sentences
+from skg_bench.analysis.summary import read_summary
 from skg_bench.app import api
 from skg_bench.app.overrides import override_value
 from skg_bench.core.errors import UsageError, brief
@@ -98,7 +99,7 @@ def evaluate(
     ]
     alone = ["workers=1"] if chosen.startswith('assistant.target="__main__') else []
     run = api.run([*words, *alone, *overrides], progress)
-    summary = readable_summary(run)
+    summary = read_summary(run)
     of_arms = [sentence for arm, sentence in verdict.arm_sentences(summary) if arm in (name, *more)]
     lines = [*outside_sentences(run, _REFERENCE), *of_arms, *verdict.finding_sentences(summary, name)]
     lines += [*verdict.cautions(summary), *silence_sentences(run), *cosine_sentences(run)]

@@ -13,9 +13,10 @@ from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.wording import bare, interval, named, number
-from skg_bench.analysis.report.hidden_memory import HIT_METRICS, names_one_of, unknown_gaps
+from skg_bench.analysis.report.hidden_memory import names_one_of, unknown_gaps
 from skg_bench.analysis.report.waterfall import reason_words
 from skg_bench.analysis.summary import Summary
+from skg_bench.analysis.summary.hidden_hits import HIT_METRICS
 from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.app.table_blocks import show_table
 

@@ -16,7 +16,6 @@ from skg_bench.analysis.lift.corrected import PlayedSkills, agreement, corrected
 from skg_bench.analysis.lift.disclosure import prompt_words
 from skg_bench.analysis.lift.first_order import Lifts, first_order, removal
 from skg_bench.analysis.lift.seed_lifts import seed_lifts
-from skg_bench.analysis.report.outside_arms import arms_in_words
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app import table_blocks
 from skg_bench.app.progress import Report, console, progress_bars
@@ -28,6 +27,7 @@ from skg_bench.runfolder.cautions import few_users
 from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.measured_run import measured_run, shared_by
 from skg_bench.runfolder.run import Run, made_here
+from skg_bench.runfolder.worded_arms import arms_in_words
 
 _HEADINGS = ("skill", "user", "id", "served", "right", "lift", "a serving", "since turn")
 _SEED_HEADINGS = ("skill of all users", "served", "right", "lift a turn", "interval", "")

@@ -10,10 +10,10 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.analysis.report.outside_arms import arms_in_words
 from skg_bench.analysis.report.sentences import Sentence, code
 from skg_bench.core.grid import F64
 from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.worded_arms import arms_in_words
 
 COSINE_HEADINGS = ("Hits", "Least cosine", "10 %", "Median", "90 %")
 _QUANTILES = (0.1, 0.5, 0.9)

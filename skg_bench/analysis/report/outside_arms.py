@@ -1,7 +1,6 @@
 """Arms of somebody else's assistants: leaks, what nobody can judge, words that no model read, and controls."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +10,7 @@ from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report.sentences import Sentence, Tone, code
 from skg_bench.runfolder.measured_run import instance_words, measured_run
 from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.worded_arms import arms_in_words, arms_of_own_words, assistant_node
 
 
 def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
@@ -34,25 +34,6 @@ def imported_sentences(run: Run) -> list[Sentence]:
         return []
     unknown = "who answered, from memory or by a model, and why, is not known"
     return [Sentence(f"Made elsewhere: {unknown}. {imported['kinds']}", "plain")]
-
-
-def arms_in_words(run: Run) -> list[str]:
-    """Arms whose assistants have no skillbook; of results that were made elsewhere nothing is known of these."""
-    return [] if run.telling.imported else [arm for arm in run.arms if not _pipeline(run, arm)]
-
-
-def arms_of_own_words(run: Run) -> list[str]:
-    """Arms of classes and endpoints, which answer in words of their own."""
-    return [arm for arm in arms_in_words(run) if str(_composition(run, arm).get("_target_", "")).startswith(_OF_WORDS)]
-
-
-def _composition(run: Run, arm: str) -> Mapping[str, Any]:
-    node = run.manifest["compositions"].get(arm, {}).get("assistant")
-    return node if isinstance(node, Mapping) else {}
-
-
-def _pipeline(run: Run, arm: str) -> bool:
-    return str(_composition(run, arm).get("_target_", "")).startswith("skg_bench.assistant.pipeline.")
 
 
 def _leaks(arm: str, table: pa.Table) -> Iterator[Sentence]:
@@ -111,7 +92,6 @@ def _asked(table: pa.Table) -> pa.ChunkedArray:
     return pc.equal(table["serving"].cast(pa.string()), "llm")
 
 
-_OF_WORDS = ("skg_bench.assistant.python.", "skg_bench.assistant.endpoint.")
 _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad"}
 
 
@@ -147,7 +127,7 @@ def _size(row: ComparisonRow) -> str:
 
 
 def _controls(run: Run, arm: str) -> Iterator[Sentence]:
-    if _composition(run, arm).get("controls") is False:
+    if assistant_node(run, arm).get("controls") is False:
         yield Sentence(
             f"{code(arm)} was not checked for memory outside of its state (controls=false): its figures may be others "
             "with other cohorts, or after a stop.",

@@ -17,12 +17,12 @@ from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
 from skg_bench.analysis.report.assets import page_asset, page_template
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
-from skg_bench.analysis.report.hidden_memory import arms_without_hits, readable_summary, silence_sentences
+from skg_bench.analysis.report.hidden_memory import silence_sentences
 from skg_bench.analysis.report.hit_cosines import COSINE_HEADINGS, hit_cosines
 from skg_bench.analysis.report.judged_arms import judged_log
 from skg_bench.analysis.report.logged import language_sentences
 from skg_bench.analysis.report.outcome_turns import endings, outcome_settings, outcome_turns
-from skg_bench.analysis.report.outside_arms import arms_in_words, imported_sentences, outside_sentences
+from skg_bench.analysis.report.outside_arms import imported_sentences, outside_sentences
 from skg_bench.analysis.report.page_value import Ceiling, Page, Preset, SaturationRows
 from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
@@ -32,11 +32,12 @@ from skg_bench.analysis.report.skill_rows import skill_table
 from skg_bench.analysis.report.timeline import as_json
 from skg_bench.analysis.report.typeset import marked, typeset_interval, typeset_value
 from skg_bench.analysis.report.waterfall import LOSS_WORDS, panels
-from skg_bench.analysis.summary import Summary
+from skg_bench.analysis.summary import Summary, read_summary
 from skg_bench.core.record import left_out
 from skg_bench.core.text import plural, script_json
 from skg_bench.core.types import CAUSES
 from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.worded_arms import arms_in_words, arms_without_hits
 
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 LEAST_TURNS = 60  # of a user in an arm other than the learner
@@ -48,7 +49,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
 
     Raises UsageError when the run has no summary yet, or not these users, or a run beside is of another world.
     """
-    content = _worded(readable_summary(run))
+    content = _worded(read_summary(run))
     compositions = run.manifest.get("compositions") or {}
     all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]

@@ -10,7 +10,6 @@ from typing import Any
 from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.arm_looks import Look
 from skg_bench.analysis.report.chart import GEOMETRY, NO_LINES, SINGLE_WEEKS, Chart, Series, Track
-from skg_bench.analysis.report.hidden_memory import hides_hits
 from skg_bench.analysis.report.sentences import code, without_markup
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import Figure
@@ -113,8 +112,7 @@ def weekly_charts(curves: Curves, looks: Sequence[Look], summary: Summary) -> li
             says = metrics[metric].says
         title, says = (named(text.replace("{reference}", code(str(reference))), summary.telling.noun)
                        for text in (title, says))  # fmt: skip
-        seen = [look for look in looks if not hides_hits(summary, look.arm, metric)]
-        chart = curves.chart(metric, title, says, unit, seen)
+        chart = curves.chart(metric, title, says, unit, looks)
         if chart.series:
             charts.append(chart)
     return charts

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from skg_bench.analysis.report import chart, page_charts
 from skg_bench.analysis.report.arm_looks import Look, looks_of, stylesheet
-from skg_bench.analysis.report.hidden_memory import readable_summary
 from skg_bench.analysis.report.sentences import without_markup
+from skg_bench.analysis.summary import read_summary
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import printable
 from skg_bench.runfolder.run import Run
@@ -45,7 +45,7 @@ def picture_svg(run: Run, arms: Sequence[str] | None = None) -> str:
 
     Raises UsageError for an arm that the run does not have, or a run without `summary.json`.
     """
-    content = readable_summary(run)
+    content = read_summary(run)
     all_looks = looks_of(run, content)
     if unknown := [arm for arm in arms or () if arm not in run.arms]:
         raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")

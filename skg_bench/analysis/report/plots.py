@@ -10,9 +10,9 @@ from skg_bench.analysis.comparison.compare import Comparison
 from skg_bench.analysis.report.arm_looks import looks_of
 from skg_bench.analysis.report.chart import chart_in_words
 from skg_bench.analysis.report.forest import forest_in_words, forest_svg, main_metrics, measured_metrics
-from skg_bench.analysis.report.hidden_memory import readable_summary
 from skg_bench.analysis.report.page_charts import Curves, weekly_charts
 from skg_bench.analysis.report.picture import side_by_side
+from skg_bench.analysis.summary import read_summary
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.temporary import PUBLIC_MODE, replace_whole
 from skg_bench.core.text import printable
@@ -57,7 +57,7 @@ def curves_plot(run: Run, names: Sequence[str] = (), arms: Sequence[str] | None 
     Raises UsageError for a run without figures, and a metric or an arm that it does not have.
     """
     made_here(run, "a curve by week")
-    content = readable_summary(run)
+    content = read_summary(run)
     looks = looks_of(run, content)
     known = [look.arm for look in looks if look.drawn]
     _check_names("arm", arms or (), known, str(run.path))

@@ -12,13 +12,13 @@ from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.outcomes import metrics_of, outcome_columns
 from skg_bench.analysis.counts.tally import TALLY_COLUMNS, Tally, events, tallies
 from skg_bench.analysis.counts.turn_logs import user_blocks
-from skg_bench.analysis.report.hidden_memory import arms_without_hits
 from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_users
 from skg_bench.analysis.report.typeset import DASH, typeset_value
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.telling import Telling
+from skg_bench.runfolder.worded_arms import arms_without_hits
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 WHY = {

@@ -11,11 +11,11 @@ from skg_bench.analysis.counts.wording import named
 from skg_bench.analysis.report.arm_looks import FROZEN_DASHES, LEARNING, Look, stylesheet
 from skg_bench.analysis.report.assets import page_asset, page_template
 from skg_bench.analysis.report.chart import Chart, Series, chart_svg
-from skg_bench.analysis.report.hidden_memory import hides_hits, readable_summary
 from skg_bench.analysis.report.page_charts import UNITS, WEEKLY, Curves
 from skg_bench.analysis.report.page_value import DrawnChart
 from skg_bench.analysis.report.tables import VERDICT_TONES
 from skg_bench.analysis.report.typeset import DASH, marked, typeset_interval, typeset_value
+from skg_bench.analysis.summary import read_summary
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.runfolder.cautions import trusted_verdict
 from skg_bench.runfolder.manifest import counted_of
@@ -94,7 +94,7 @@ def runs_html(runs: Sequence[Run]) -> str:
     Raises UsageError for a run given twice, and for one without figures of this version.
     """
     refuse_twice(runs, "to see them side by side")
-    beside = [RunBeside(run, readable_summary(run), _look(n)) for n, run in enumerate(runs)]
+    beside = [RunBeside(run, read_summary(run), _look(n)) for n, run in enumerate(runs)]
     return page_template("several_runs.html.j2").render(
         css=page_asset("page.css"),
         script=page_asset("pick.js"),
@@ -241,7 +241,6 @@ def _figures(beside: Sequence[RunBeside], curves: Sequence[Curves], arms: Sequen
         lines = [
             _padded(line, weeks)
             for each, curve, arm in zip(beside, curves, arms, strict=True)
-            if not hides_hits(each.content, arm, metric)
             if (line := curve.series(arm, metric, each.look.classes, each.look.arm)) is not None
         ]
         if unit is None or not lines or len(out) == FIGURES:

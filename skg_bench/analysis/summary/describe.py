@@ -10,8 +10,10 @@ utility), and `ceiling_1, 2, 3`, which belong to the events, under arm `*`.
 """
 
 from collections.abc import Mapping, Sequence
+from csv import writer
 from dataclasses import replace
 from functools import lru_cache
+from io import StringIO
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from skg_bench.analysis.summary.document import (
     Summary,
 )
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
+from skg_bench.analysis.summary.hidden_hits import curves_without_hits, without_hits
 from skg_bench.analysis.summary.job_outcomes import learning_jobs
 from skg_bench.analysis.summary.losses import CAUSE_COLUMNS
 from skg_bench.analysis.summary.saturation import LIMIT, Saturation, withheld
@@ -42,6 +45,7 @@ from skg_bench.core.foreign import text_of
 from skg_bench.core.temporary import PRIVATE_MODE, replace_whole
 from skg_bench.runfolder import manifest
 from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.worded_arms import arms_without_hits
 
 REUSE = {
     "right_per_hit": MetricWords(
@@ -131,8 +135,9 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
         learning={arm: jobs for arm in run.arms if (jobs := learning_jobs(run, arm)) is not None},
         pending_feedback=int(sum(total["pending"] for total in tables.totals.values())),
     )  # fmt: skip
-    position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}
-    return content, sorted(tables.curves, key=lambda curve: position[curve[0]])
+    position, hidden = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}, [] if log else arms_without_hits(run)
+    curves = sorted(curves_without_hits(tables.curves, hidden), key=lambda curve: position[curve[0]])
+    return without_hits(content, hidden), curves
 
 
 def _serving(run: Run) -> dict[str, str]:
@@ -253,15 +258,14 @@ def _tested(
 
 def csv(curves: Sequence[Curve]) -> str:
     """The content of `curves.csv`."""
-    lines = ["arm,period,metric,n,mean,low,high"]
+    lines = StringIO()
+    table = writer(lines, lineterminator="\n")
+    table.writerow(["arm", "period", "metric", "n", "mean", "low", "high"])
     for arm, metric, band in curves:
-        quoted = arm.replace('"', '""')  # arms of imported results have any name
-        name = f'"{quoted}"' if set(arm) & set(',"') else arm
         for week in range(len(band.n)):
-            numbers = (digits(float(x[week])) for x in (band.mean, band.low, band.high))
-            text = ",".join("" if x is None else repr(x) for x in numbers)
-            lines.append(f"{name},{week + 1},{metric},{band.n[week]},{text}")
-    return "\n".join(lines) + "\n"
+            numbers = [digits(float(x[week])) for x in (band.mean, band.low, band.high)]
+            table.writerow([arm, week + 1, metric, band.n[week], *numbers])
+    return lines.getvalue()
 
 
 def replace_text(path: Path, text: str, *, mode: int = PRIVATE_MODE) -> None:

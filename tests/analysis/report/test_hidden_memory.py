@@ -1,5 +1,6 @@
 """Classes in a world that judges words, where nobody can tell what they answer from memory: what readers see."""
 
+import csv
 import json
 import re
 from html import unescape
@@ -8,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import skg_bench
-from skg_bench.analysis.report.hidden_memory import HIT_METRICS, readable_summary
 from skg_bench.analysis.report.several_runs import runs_html
 from skg_bench.analysis.summary import read_summary
+from skg_bench.analysis.summary.describe import REUSE
+from skg_bench.analysis.summary.hidden_hits import HIT_METRICS
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 
@@ -88,18 +90,28 @@ def test_the_page_says_how_often_each_class_asked_its_model(run: Run) -> None:
 
 
 def test_figures_of_hits_are_left_out_for_classes_alone(run: Run) -> None:
-    whole, shown = read_summary(run), readable_summary(run)
-    for arm in run.arms:
+    """Trackers send what stands in `summary.json`, so it has none either."""
+    shown = read_summary(run)
+    metrics = [*shown.arms["book"]]
+    assert {*metrics} | REUSE.keys() >= HIT_METRICS
+    for arm, figures in shown.arms.items():
         hidden = arm not in ("never", "book", "everything")
-        for name, figure in whole.arms[arm].items():
-            if hidden and name in HIT_METRICS:
-                assert shown.arms[arm][name].mean is None
-            else:
-                assert shown.arms[arm][name] == figure
-        gaps = whole.differences.get(arm, {})
-        assert gaps.keys() - shown.differences.get(arm, {}).keys() == (gaps.keys() & HIT_METRICS if hidden else set())
-    assert whole.effects["frozen"].metrics.keys() > shown.effects["frozen"].metrics.keys()
-    assert "utility" in shown.effects["frozen"].metrics
+        known = {name: figure.mean is not None for name, figure in figures.items()}
+        gaps = shown.differences.get(arm, {})
+        if hidden:
+            assert not any(known.get(name, False) for name in HIT_METRICS), arm
+            assert not gaps.keys() & HIT_METRICS, arm
+            assert known["correct"], arm
+        else:
+            assert known["hit_rate"], arm
+    assert "hit_rate" in shown.differences["book"]
+    frozen = shown.effects["frozen"].metrics
+    assert "utility" in frozen
+    assert not frozen.keys() & HIT_METRICS
+    with (run.path / "curves.csv").open(newline="") as file:
+        drawn = {(row["arm"], row["metric"]) for row in csv.DictReader(file)}
+    assert {("mine", "correct"), ("book", "hit_rate"), ("book", "correct")} <= drawn
+    assert not {("mine", metric) for metric in HIT_METRICS} & drawn
     hits, right = repr(skg_bench.plot(run, "hit_rate", "correct", arms=["book", "mine"])).splitlines()
     assert ("mine" in hits, "book" in hits, "mine" in right) == (False, True, True)
 
@@ -115,6 +127,16 @@ def test_commands_show_dashes_in_the_place_of_hits(run: Run) -> None:
     pays = utility.partition("answers from memory: they pay")[2]
     assert re.search(r"(?m)^book ", pays)
     assert not re.search(r"(?m)^(mine|cache|silent|frozen) ", pays.partition("at matched error rate")[0])
+
+
+def test_a_comparison_in_python_has_no_hits_that_nobody_can_tell(run: Run) -> None:
+    compared = skg_bench.compare(run)
+    table = compared.to_pandas()
+    of_hits = {*table[table.metric.isin(HIT_METRICS)].arm}
+    assert ("book" in of_hits, of_hits & {"mine", "cache", "silent", "frozen"}) == (True, set())
+    assert {*table.arm} >= {"mine", "cache", "silent", "frozen", "book"}
+    assert not {*compared.break_even, *(match.arm for match in compared.matched)} & {"mine", "cache", "silent"}
+    assert not {*skg_bench.compare(run, reference="cache").to_pandas().metric} & HIT_METRICS
 
 
 def test_a_figure_has_no_mark_for_hits_that_nobody_can_tell(run: Run, tmp_path: Path) -> None:
