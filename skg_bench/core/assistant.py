@@ -147,7 +147,8 @@ class FromBook:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The case of a reply of the model with several earlier answers in its prompt; `answer` is one of them.
+    """The case of a reply of the model with several earlier answers in its prompt, in their order; `answer` is one of
+    them. That counts which is the first about this request, else the last.
 
     Each makes the prompt longer by its words (core/spoken.py: `answer_words`), which the engine counts.
     """

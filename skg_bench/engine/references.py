@@ -14,7 +14,7 @@ from skg_bench.core.text import word_count
 from skg_bench.core.types import CAUSES, LLM, Completions, Prompts
 from skg_bench.core.world import FALLBACK, LEAKED, PROMPTED, RIGHT, STORED, WRONG, Draws, Response, Served
 from skg_bench.engine.costs import total, without_calls
-from skg_bench.engine.replies import Earlier, without_judgement
+from skg_bench.engine.replies import Earlier, counting, without_judgement
 from skg_bench.engine.text_view import Heard
 
 _CODES = {cause: code for code, cause in enumerate(CAUSES)}
@@ -153,7 +153,8 @@ def spoken(query: Message, case: InWords, keys: U64, truth: GroundTruth, earlier
     strange[memory.row[memory.handle < 0]] = answers
     referred |= strange
     fresh, known = fresh & ~strange, referred & ~fresh & ~strange & (handle >= 0)
-    fallback, prompt = _model(memory, n, truth)
+    fallback, prompt = np.full(n, FALLBACK, np.int32), counting(memory.row, memory.handle, n, truth)
+    fallback[memory.row] = PROMPTED
     how = np.where(fresh, fallback, np.where(known, STORED, np.where(referred, LEAKED, FALLBACK))).astype(np.int32)
     answer = np.where(fresh, prompt, np.where(known, handle, -1)).astype(np.int32)
     source = np.where(known, earlier.given[np.arange(n), np.where(known, handle, 0)], -1).astype(np.int32)
@@ -226,16 +227,3 @@ def _calls(prompts: Sequence[tuple[int, str]], message: I32, quotes: _Quotes, ea
     paid = np.bincount(had.text[first], earlier.words(had.row[first], had.handle[first]), len(row))
     words = np.maximum(counted, earlier.words_of[message[row]] + paid)
     return Calls(row, words.astype(np.int32), recalls)
-
-
-def _model(memory: _Quotes, n: int, truth: GroundTruth) -> tuple[I32, I32]:
-    """How the model answers each user with earlier answers in its prompts, and which of these counts: the first about
-    this request, else the last.
-    """
-    how, answer = np.full(n, FALLBACK, np.int32), np.full(n, -1, np.int32)
-    if len(memory.row):
-        row, handle = memory.row, memory.handle
-        about = ((truth.judge(row, handle, "rightly now") != WRONG) & (handle >= 0)).nonzero()[0][::-1]
-        how[row], answer[row] = PROMPTED, handle
-        answer[row[about]] = handle[about]
-    return how, answer

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skg_bench.core.assistant import FromBook, GivenAgain, InWords, Recalled, Reply
+from skg_bench.core.assistant import FromBook, GivenAgain, GroundTruth, InWords, Recalled, Reply
 from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.spoken import ANSWER_FRAME
 from skg_bench.core.types import CAUSES, FREE, Completions
-from skg_bench.core.world import FALLBACK, UNKNOWN, AsServed, Execution, Metered, Response, Silence
+from skg_bench.core.world import FALLBACK, PROMPTED, UNKNOWN, WRONG, AsServed, Execution, Metered, Response, Silence
 from skg_bench.engine.text_view import Heard
 
 _NONE = CAUSES.index("none")
@@ -37,6 +37,30 @@ def in_prompt(reply: Reply, answer: I32) -> I32:
             return answers
         case _:
             return answer[:, None]
+
+
+def counting(row: I64, handle: I32, n: int, truth: GroundTruth) -> I32:
+    """Answers `[n]` that count of those in prompts: the first that is about this request, else the last; -1: none is
+    there. These are flat over m, by user `row` and then in order of the prompt; -1: of nobody's.
+    """
+    answer = np.full(n, -1, np.int32)
+    if len(row):
+        about = ((truth.judge(row, handle, "rightly now") != WRONG) & (handle >= 0)).nonzero()[0][::-1]
+        answer[row] = handle
+        answer[row[about]] = handle[about]
+    return answer
+
+
+def answer_of(reply: Reply, truth: GroundTruth) -> I32:
+    """Answers `[B]` with which the users are served, -1: none."""
+    match reply.case:
+        case Recalled(answers):
+            row, column = (answers >= 0).nonzero()
+            return np.where(
+                reply.how == PROMPTED, counting(row, answers[row, column], len(answers), truth), reply.answer
+            )
+        case _:
+            return reply.answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import Spoken, cosines, said_words, spoken
 from skg_bench.engine.replies import (
     Earlier,
+    answer_of,
     check_reply,
     chosen_by,
     in_prompt,
@@ -157,7 +158,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         check_reply(reply, parts, state.given, answers=scene.reading is None)
     llm: LLM = state.arm.llm
     spoken_words = None if words is None else _spoken(scene, state, turn, words)
-    how, known = (reply.how, reply.answer) if spoken_words is None else spoken_words.served(reply)
+    how, known = (reply.how, answer_of(reply, turn.truth)) if spoken_words is None else spoken_words.served(reply)
     compared = np.full(len(how), -1, np.int32) if compared is None else compared
     sayings = UNREAD if scene.reading is None else _sayings(scene.reading, state, how, says)
 
