@@ -35,6 +35,7 @@ HELD = {
     "LeavesOut": {"NeededMessages"},
     "LimitsPrompt": {"Described", "InPrompt"},
     "NamesBeside": {"BlackBox", "Budgeted", "Endpoint", "Peer", "Python", "RecordedModel"},
+    "StartsPrograms": {"BlackBox"},
     "UsesOtherMachines": {"RayCluster"},
     "WritesStrategies": {"Population", "Reflective", "Sham"},
 }

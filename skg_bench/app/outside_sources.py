@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,19 +11,23 @@ from skg_bench.app.packages import Package, packages
 from skg_bench.app.run_identity import package_state
 from skg_bench.assistant.python import Python
 from skg_bench.assistant.python.source import ClassSource
+from skg_bench.core.abilities import StartsPrograms
 from skg_bench.core.arms import Arm
+from skg_bench.core.foreign import bytes_of
 from skg_bench.core.package import CONF
 
 
 def outside_digests(arms: Sequence[Arm]) -> Mapping[str, str]:
-    """Class and digest of its source text, of each arm that plays one.
+    """Class and digest of its source text, of each arm that plays one, and name and digest of each file that starts a
+    system.
 
-    Raises UsageError for a class whose text is not known.
+    Raises UsageError for a class whose text is not known, and for a file that cannot be read.
     """
-    return {
+    classes = {
         f"source.{name}": " ".join(f"{source.target} {source.digest()}" for source in sources)
         for name, sources in _sources(arms)
     }
+    return {**classes, **{f"program.{arm.name}": text for arm in arms if (text := _programs(arm))}}
 
 
 def outside_packages(arms: Sequence[Arm]) -> dict[str, dict[str, str | None]]:
@@ -44,6 +49,13 @@ def _sources(arms: Sequence[Arm]) -> Iterator[tuple[str, list[ClassSource]]]:
         sources = [phase.assistant.source for phase in arm.phases if isinstance(phase.assistant, Python)]
         if sources:
             yield arm.name, sources
+
+
+def _programs(arm: Arm) -> str:
+    """Files that start the systems of an arm, each with its digest; empty: it has none."""
+    systems = [phase.assistant for phase in arm.phases if isinstance(phase.assistant, StartsPrograms)]
+    files = [file for system in systems for file in system.programs]
+    return " ".join(f"{file.name} {sha256(bytes_of(file)).hexdigest()[:16]}" for file in files)
 
 
 def _version(name: str) -> str | None:

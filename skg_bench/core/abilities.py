@@ -1,6 +1,7 @@
 """Abilities that only some components of a seam have. Who needs one asks by `isinstance` of its Protocol."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from skg_bench.core.grid import I32
@@ -51,6 +52,16 @@ class DrawsFromCorpus(World[S], Protocol[S]):
 
     def one_offs_again(self, seed: int, users: I32, weeks: int) -> float:
         """Expected share of a user's one-offs that come again, as the corpus has fewer; mean over these users."""
+        ...
+
+
+@runtime_checkable
+class StartsPrograms(Protocol):
+    """An assistant that starts programs, whose files are a part of it."""
+
+    @property
+    def programs(self) -> Sequence[Path]:
+        """Files that its commands name, in order."""
         ...
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 from skg_bench.asking.sending import is_loopback
@@ -126,6 +127,16 @@ class BlackBox:
                 "assistant.command must be a list of words, and {key} is filled into files only: words of a command "
                 "can be read by all users of this machine"
             )
+
+    @property
+    def programs(self) -> Sequence[Path]:
+        """Files that words of the command name, in order; the first word only if it lies below this directory: another
+        one is an interpreter, or installed.
+        """
+        words = [*(self.command or ())]
+        first = [Path(word) for word in words[:1] if Path(word).resolve().is_relative_to(Path.cwd())]
+        named = [*first, *(Path(word.rpartition("=")[2]) for word in words[1:])]
+        return [path for path in named if path.is_file()]
 
     @cached_property
     def _settings(self) -> BoxSettings:

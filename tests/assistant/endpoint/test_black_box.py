@@ -86,6 +86,27 @@ def made(once: Callable[..., Path]) -> Run:
 # ------------------------------------------------------------------------------------------------ identities
 
 
+def test_a_run_is_known_by_the_files_that_start_a_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, who changed the program got the figures of before, as those of a finished run."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("FIRST")
+    Path("rules.json").write_text("{}")
+    command = f"assistant.command=[{sys.executable}, mine.py, '--rules=rules.json', --port, '{{port}}', absent.py]"
+
+    def identity() -> str:
+        return prepare(compose([*WORLD, table(never=NEVER, mine=["assistant=endpoint", command])])).identity
+
+    first = identity()
+    assert identity() == first
+    Path("mine.py").write_text("SECOND")
+    second = identity()
+    Path("rules.json").write_text("[]")
+    assert len({first, second, identity()}) == 3
+    Path("mine.py").write_text("FIRST")
+    Path("rules.json").write_text("{}")
+    assert identity() == first
+
+
 def test_a_system_that_passes_on_is_never_row_by_row(made: Run) -> None:
     assert rows(made, "pass_on") == rows(made, "never")
 
