@@ -73,7 +73,7 @@ def test_an_imported_folder_is_whole_private_and_listed(results: Path) -> None:
     code, out, _ = call("run", "--check", "runs/mine")
     assert (code, "all is as it was written" in out) == (0, True)
     code, out, _ = call("runs", "runs", "--only", "help")
-    assert (code, out.splitlines()[-1][:14]) == (0, "1 runs in runs")
+    assert (code, out.splitlines()[-1][:13]) == (0, "1 run in runs")
     assert " 4 x - " in out  # no weeks
     assert {mode(Path("runs/mine")), mode(Path("runs/mine/turns"))} == {0o700}
     assert {mode(file) for file in Path("runs/mine/turns").iterdir()} == {0o600}

@@ -99,7 +99,7 @@ def test_the_list_is_a_page_of_the_same_runs(folder: Path) -> None:
     page.parent.mkdir()
     code, out, err = call("runs", str(folder), "--page", str(page), "--only", "unfinished")
     assert (code, err) == (0, "")
-    assert out.splitlines() == [f"1 runs in {folder}", f"page: {page}"]
+    assert out.splitlines() == [f"1 run in {folder}", f"page: {page}"]
     text = page.read_text("utf-8")
     assert 'href="../third/report.html"' in text
     assert "second" not in text
@@ -154,3 +154,11 @@ def test_a_wrong_folder_or_order_is_refused(words: tuple[str, ...], says: str, e
     code, _, err = call("runs", *words)
     assert code == 2
     assert says in err
+
+
+def test_a_run_is_no_folder_of_runs(tiny_run: skg_bench.Run) -> None:
+    """It was listed as `0 runs`, exit code 0."""
+    code, _, err = call("runs", str(tiny_run.path))
+    assert code == 2
+    text = f"{tiny_run.path} is a run; name the folder that holds it: skg-bench runs {tiny_run.path.parent}"
+    assert text in " ".join(err.split())
