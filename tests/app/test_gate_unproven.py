@@ -22,3 +22,16 @@ def test_an_arm_that_proves_nothing_is_refused_unless_asked_for(
     code, out, _ = call("gate", "--baseline", file, "--unproven", str(play("policy.threshold=0.2")))
     assert code == 1
     assert "no lead is judged" in " ".join(out.split())
+
+
+def test_an_anchor_that_meets_another_llm_than_the_gated_arm_is_refused(
+    play: Callable[..., Path], tmp_path: Path, clean: None
+) -> None:
+    """Any arm is ahead of one whose LLM errs more."""
+    weak = "[assistant=pipeline,policy=never,curator=none,llm.right=0.5]"
+    for run in (play(f"arms.never={weak}"), play("llm.right=0.5", "+arms.skg=[llm.right=0.9]")):
+        file = tmp_path / "b.json"
+        message = refused("gate", "--baseline", str(file), "--update", str(run))
+        assert "anchor 'never'" in message
+        assert "llm.right: 0.9 -> 0.5" in message
+        assert not file.exists()

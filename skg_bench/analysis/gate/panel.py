@@ -24,6 +24,7 @@ from skg_bench.core.grid import F64, I64, U8, Bool
 from skg_bench.runfolder.run import Run, flat, needs_right, same_events
 from skg_bench.runfolder.schema import REPLAYED_COLUMNS
 
+SIMULATED = "skg_bench.llm.simulated.Simulated"
 EVENTS_DIGEST = "events"  # the digest of what users brought; all others are of columns of the turn log
 _WORLD = ("seed", "salt", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
 _SAID_BY_OTHERS = (
@@ -133,7 +134,8 @@ def panel(run: Run, arm: str) -> Panel:
 def _anchors(run: Run, arm: str) -> tuple[str, str]:
     """The arm that reuses nothing, and the oracle.
 
-    Raises UsageError for a run without one of them, or in which `never` does more than the model alone.
+    Raises UsageError for a run without one of them, in which `never` does more than the model alone, or whose anchors
+    have another simulated LLM than the arm.
     """
     never, oracle = (
         _composed(run, arm, parts)
@@ -150,7 +152,22 @@ def _anchors(run: Run, arm: str) -> tuple[str, str]:
         raise UsageError(
             f"arm {never!r} of {run.path} reuses answers or asks users, and is no anchor; take curator=none"
         )
+    _refuse_other_llm(run, arm, (never, oracle))
     return never, oracle
+
+
+def _refuse_other_llm(run: Run, arm: str, anchors: Sequence[str]) -> None:
+    """Raises UsageError for an anchor that meets another simulated LLM than the arm: a lead over it proves nothing."""
+    own = flat({"llm": run.manifest["compositions"][arm].get("llm")})
+    for anchor in anchors:
+        other = flat({"llm": run.manifest["compositions"][anchor].get("llm")})
+        keys = sorted(key for key in {**own, **other} if own.get(key) != other.get(key))
+        if keys and SIMULATED in (own.get("llm._target_"), other.get("llm._target_")):
+            differences = "; ".join(f"{key}: {own.get(key)} -> {other.get(key)}" for key in keys)
+            raise UsageError(
+                f"anchor {anchor!r} of {run.path} has another LLM than arm {arm!r} ({differences}), so that a lead "
+                "over it proves nothing; give llm to the whole run, not to one arm"
+            )
 
 
 def _packages(run: Run, arm: str) -> dict[str, Any]:

@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.analysis.gate.panel import EVENTS_DIGEST, Panel, before_hits
+from skg_bench.analysis.gate.panel import EVENTS_DIGEST, SIMULATED, Panel, before_hits
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import flat
 
-SIMULATED = "skg_bench.llm.simulated.Simulated"
 TRUTH = ("intent", "request_type", "answerable", "used_up")  # columns of the turn log, the same for every arm
 _GROUPS = ("simulator", "llm")  # groups of components of which the world consists
 
