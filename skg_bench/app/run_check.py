@@ -97,9 +97,9 @@ def _lines(folder: Path, *, busy: bool) -> Iterator[str]:
 
 
 def _unread_deliveries(run: Run) -> Iterator[str]:
-    """A line on deliveries that cannot be read, so that `forget` cannot find these copies."""
+    """Lines on deliveries that cannot be read, so that `forget` cannot find these copies."""
     try:
-        noted_deliveries(run.path)
+        yield from noted_deliveries(run.path)[1]
     except UsageError as error:
         yield str(error)
 

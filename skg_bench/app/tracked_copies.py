@@ -29,10 +29,11 @@ def forget_copies(run: Run, user: int) -> Iterator[tuple[str, bool]]:
     if that needs no keys; one that only the manifest names is not asked.
     """
     try:
-        deliveries = noted_deliveries(run.path)
+        deliveries, faults = noted_deliveries(run.path)
     except UsageError as error:
-        yield str(error), False
-        deliveries = []
+        deliveries, faults = [], [str(error)]
+    for fault in faults:
+        yield fault, False
     for delivery in deliveries:
         if delivery.tracker not in _TRACES:
             yield f"{delivery.tracker}: this run was delivered to {delivery.address}, which forget cannot ask", False

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import bytes_of, json_of, text_of
+from skg_bench.core.foreign import bytes_of, json_of
 from skg_bench.core.shapes import shaped
 from skg_bench.core.temporary import private
 
@@ -42,19 +42,25 @@ def note_delivery(folder: Path, delivery: NotedDelivery) -> None:
         os.fsync(lines.fileno())
 
 
-def noted_deliveries(folder: Path) -> list[NotedDelivery]:
-    """Deliveries that were begun, each once; none where there is no file.
+def noted_deliveries(folder: Path) -> tuple[list[NotedDelivery], list[str]]:
+    """Deliveries that were begun, each once, and an error message for each line that `note_delivery` does not write.
 
-    Raises UsageError, which names the line, for what `note_delivery` does not write.
+    Both are empty where there is no file. Raises UsageError for a file that cannot be read.
     """
     file = folder / DELIVERIES_FILE
     if not file.exists():
-        return []
-    lines = text_of(file, _LARGEST).splitlines()
-    return list(dict.fromkeys(_delivery(line, f"{file}, line {n}") for n, line in enumerate(lines, 1) if line))
+        return [], []
+    deliveries, faults = dict[NotedDelivery, None](), list[str]()
+    for n, line in enumerate(bytes_of(file, _LARGEST).splitlines(), 1):
+        try:
+            if line:
+                deliveries[_delivery(line, f"{file}, line {n}")] = None
+        except UsageError as error:
+            faults.append(str(error))
+    return list(deliveries), faults
 
 
-def _delivery(line: str, where: str) -> NotedDelivery:
+def _delivery(line: bytes, where: str) -> NotedDelivery:
     hint = "it names a tracker and an address: mend the line, or remove it if nothing of the run is left there"
     try:
         delivery: NotedDelivery = shaped(NotedDelivery, json_of(line, where), where)

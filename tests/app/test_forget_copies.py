@@ -225,6 +225,19 @@ def test_a_line_that_is_no_delivery_is_named_by_forget_and_by_the_check(folder: 
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_line_that_cannot_be_read_hides_no_other(folder: Path, untold: None, tmp_path: Path) -> None:
+    place = tmp_path / "other.db"
+    exported_to(folder, "mlflow", f"tracker.uri=sqlite:///{place}")
+    line = (folder / DELIVERIES_FILE).read_bytes()
+    (folder / DELIVERIES_FILE).write_bytes(b'{"tracker": "op\n\xff\n' + line + b'["mlflow"]\n')
+    code, out, _ = call("forget", str(folder), "--user", USER)
+    assert code == 1
+    assert [f"{DELIVERIES_FILE}, line {n} " in out for n in (1, 2, 3, 4)] == [True, True, False, True]
+    assert f"mlflow: 4 runs removed from sqlite:///{place}; " in out
+    assert runs_at(place, Run(folder)) == 0
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_delivery_is_noted_before_anything_is_sent_and_after_a_torn_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
