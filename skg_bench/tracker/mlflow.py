@@ -10,12 +10,13 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, flock
 from importlib.util import find_spec
 from io import StringIO
+from itertools import chain, count
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -296,16 +297,21 @@ def _params(run: Run, arm: str) -> dict[str, str]:
     return _flat({key: value for key, value in run.config.items() if key not in BESIDE})
 
 
-def _flat(node: Content, above: str = "") -> dict[str, str]:
+def _flat(node: Content) -> dict[str, str]:
     """Dotted keys; lists and null as json."""
-    flat: dict[str, str] = {}
+    texts = {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in _leaves(node)
+    }
+    keys = legal_names(texts)
+    return {keys[key]: text for key, text in texts.items()}
+
+
+def _leaves(node: Content, above: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in node.items():
         if isinstance(value, Mapping) and value:
-            flat.update(_flat(value, f"{above}{key}."))
+            yield from _leaves(value, f"{above}{key}.")
         else:
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            flat[legal(f"{above}{key}")] = text
-    return flat
+            yield f"{above}{key}", value
 
 
 def _tell(client: "MlflowClient", run_id: str, run: Run, verdicts: Mapping[str, str], arm: str) -> None:
@@ -361,8 +367,9 @@ def _comparison(summary: Content) -> dict[str, object]:
 def _to_sort_by(metrics: Mapping[str, Metrics]) -> Metrics:
     """Differences of all arms in utility: `difference/ARM`, `difference_low/ARM`, `difference_high/ARM`."""
     places = ((f"difference{part}", arm, metrics[arm]) for arm in metrics for part in ("", "_low", "_high"))
+    names = legal_names(metrics)
     return {
-        (f"{name}/{legal(arm)}", 0): known[f"{name}/utility", 0]
+        (f"{name}/{names[arm]}", 0): known[f"{name}/utility", 0]
         for name, arm, known in places
         if (f"{name}/utility", 0) in known
     }
@@ -371,3 +378,18 @@ def _to_sort_by(metrics: Mapping[str, Metrics]) -> Metrics:
 def legal(name: str) -> str:
     """A name that MLflow takes: `recall@5` becomes `recall_at_5`."""
     return _ILLEGAL.sub("_", name.replace("@", "_at_"))
+
+
+def legal_names(names: Iterable[str]) -> dict[str, str]:
+    """Names that MLflow takes, by name: of those that would be alike there, such as `a+b` and `a_b`, each but one gets
+    a number.
+    """
+    every = list(dict.fromkeys(names))
+    free = {name: name for name in every if legal(name) == name}
+    taken = set(free)
+    for name in every:
+        if name not in free:
+            numbered = (f"{legal(name)}-{n}" for n in count(2))
+            free[name] = next(each for each in chain([legal(name)], numbered) if each not in taken)
+            taken.add(free[name])
+    return free

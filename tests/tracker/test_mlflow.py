@@ -17,7 +17,7 @@ from skg_bench.app import run_trackers
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from skg_bench.tracker.database import artifacts, prepare_database
-from skg_bench.tracker.mlflow import MLflow, legal
+from skg_bench.tracker.mlflow import MLflow, _flat, legal
 from tests.runs import changed
 from tests.tracker.databases import put_new
 
@@ -319,6 +319,25 @@ def test_names_that_mlflow_refuses_are_made_legal_and_what_is_no_number_is_left_
     metrics = {key: value for key, value in records[0].data.metrics.items() if "recall" in key or "gr" in key}
     assert metrics == {"curves/recall_at_5": 0.5, "curves/größe ___": 1.0}
     assert legal("a.b-c_d: e/f") == "a.b-c_d: e/f"
+
+
+def test_arms_whose_names_mlflow_takes_for_one_have_a_difference_each(again: Run) -> None:
+    summary = json.loads((again.path / "summary.json").read_text("utf-8"))
+    arms = ("a+b", "a_b", "a b", "a,b", "a_b-2", "größe")
+    gaps = {arm: {"utility": summary["differences"]["skg"]["utility"] | {"mean": n / 8}} for n, arm in enumerate(arms)}
+    (again.path / "summary.json").write_text(json.dumps(summary | {"differences": gaps}), "utf-8")
+    line, complete = run_trackers.deliver(LOCAL, again)
+    assert complete, line
+    records = Read(again).client.search_runs(
+        ["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}' and tags.`skg_bench.arm` = '*'"
+    )
+    metrics = {
+        key.removeprefix("difference/"): 8 * value
+        for key, value in records[0].data.metrics.items()
+        if key.startswith("difference/")
+    }
+    assert metrics == {"a_b-3": 0, "a_b": 1, "a b": 2, "a_b-4": 3, "a_b-2": 4, "größe": 5}
+    assert _flat({"p": {"a+b": 1, "a_b": [2]}, "q": {}}) == {"p.a_b-2": "1", "p.a_b": "[2]", "q": "{}"}
 
 
 def test_a_server_that_is_down_is_given_up_within_seconds_and_named_without_its_password(
