@@ -54,8 +54,8 @@ def compare(
     no run, runs that share no events, an unknown reference, metric or correction.
     """
     from skg_bench.analysis.report.hidden_memory import readable_comparison
+    from skg_bench.runfolder.hidden_hits import arms_without_hits
     from skg_bench.runfolder.run import Run
-    from skg_bench.runfolder.worded_arms import arms_without_hits
 
     opened = [source if isinstance(source, Run) else Run(source) for source in runs]
     compared = whole_comparison(opened, reference, correction=correction, margins=margins, flips=flips)

@@ -271,8 +271,8 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str], runs: S
 
 def _hidden(runs: Sequence[Path]) -> set[str]:
     """Arms of the runs of which nobody can tell what they answer from memory."""
+    from skg_bench.runfolder.hidden_hits import arms_without_hits
     from skg_bench.runfolder.run import Run
-    from skg_bench.runfolder.worded_arms import arms_without_hits
 
     return {arm for path in runs for arm in arms_without_hits(Run(path))}
 

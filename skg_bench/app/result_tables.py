@@ -16,9 +16,9 @@ from skg_bench.analysis.counts.wording import bare, interval, named, number
 from skg_bench.analysis.report.hidden_memory import names_one_of, unknown_gaps
 from skg_bench.analysis.report.waterfall import reason_words
 from skg_bench.analysis.summary import Summary
-from skg_bench.analysis.summary.hidden_hits import HIT_METRICS
 from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.app.table_blocks import show_table
+from skg_bench.runfolder.hidden_hits import HIT_METRICS
 
 ARM_COLUMNS: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
 _FIRST = ("arm", "difference", "new requests", "verdict", "detectable", "value")  # of a comparison

@@ -18,15 +18,6 @@ def arms_of_own_words(run: Run) -> list[str]:
     return [arm for arm in arms_in_words(run) if _target(run, arm).startswith(_OF_WORDS)]
 
 
-def arms_without_hits(run: Run) -> list[str]:
-    """Arms of which it cannot be seen what they answer from memory: classes and endpoints in a world that judges words.
-
-    Their words carry no references there. A turn without the model may be memory, a rule or silence, and a prompt may
-    hold whatever was said before.
-    """
-    return arms_of_own_words(run) if run.domain.in_words else []
-
-
 def assistant_node(run: Run, arm: str) -> Mapping[str, Any]:
     """Composition of an arm's assistant; empty: it has none."""
     node = run.manifest["compositions"].get(arm, {}).get("assistant")

@@ -21,6 +21,7 @@ from skg_bench.core.content import NAMES
 from skg_bench.core.domain import Domain
 from skg_bench.core.grid import I32
 from skg_bench.core.temporary import private, temporary
+from skg_bench.runfolder.hidden_hits import arms_without_hits
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.schema import REPLAYED_COLUMNS
 from skg_bench.runfolder.telling import TraceNames
@@ -96,6 +97,7 @@ def _hasher(identity: str) -> Callable[[str], str]:
 
 def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None) -> Iterator[TraceRow]:
     """Bodies of traces: each turn, and what was learned from it, by user and turn."""
+    seen = not run.telling.imported and arm not in arms_without_hits(run)
     for first in range(0, len(users), _AT_ONCE):
         some = [int(user) for user in users[first : first + _AT_ONCE]]
         more = ("shortlist",) if run.telling.trace else _LOGGED if run.manifest.get("log") else ()
@@ -114,13 +116,13 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
             for log in (turns, updates, jobs)
         )
         for user in some:
-            yield from _life(run, lives.get(user, []), steps.get(user, []), attempts.get(user, []))
+            yield from _life(run, lives.get(user, []), steps.get(user, []), attempts.get(user, []), hits_seen=seen)
 
 
 def _life(
-    run: Run, turns: Sequence[TraceRow], updates: Sequence[TraceRow], jobs: Sequence[TraceRow]
+    run: Run, turns: Sequence[TraceRow], updates: Sequence[TraceRow], jobs: Sequence[TraceRow], *, hits_seen: bool
 ) -> Iterator[TraceRow]:
-    """Events of one user: books that were given first, then turn by turn."""
+    """Events of one user: books that were given first, then turn by turn. `hits_seen`: it is known who answered."""
     steps = _by_turn(updates)
     attempts = _by_turn(jobs)
     later = _kind(run.domain, run.domain.later)
@@ -131,7 +133,7 @@ def _life(
     for turn, row in [*begun, *((row["turn"], row) for row in turns)]:
         operations, tried = steps.get(turn, []), attempts.get(turn, [])
         if turn >= 0:
-            yield _turn(run, row, contents.get(row["skill"]))
+            yield _turn(run, row, contents.get(row["skill"]), hits_seen=hits_seen)
         for job in tried:
             yield learning_traces.reflection(job)
             if job["channel"] == later:
@@ -159,16 +161,17 @@ def _plain(value: float) -> float | None:
     return round(value, 6) if isfinite(value) else None
 
 
-def _turn(run: Run, row: TraceRow, content: TraceRow | None) -> TraceRow:
+def _turn(run: Run, row: TraceRow, content: TraceRow | None, *, hits_seen: bool) -> TraceRow:
     """Event of a turn: what somebody brought, what was done, what the served skill says; by the domain's names."""
     hit, right = not row["fallback_to_llm"], row["answer_correct"]
+    answered = ["hit" if hit else "fallback"] if hits_seen else []
     verdict = [] if right is None else ["right" if right else "wrong"]
     trace = {
         **learning_traces.trace_frame(row, TURN, row["time"], row["latency_ms"]),
         "input": {"message": row["message"]},
         "output": {name: row[name] for name in _OUTPUT},
         "metadata": {name: row[name] for name in _METADATA},
-        "tags": [row["arm"], "hit" if hit else "fallback", *verdict],
+        "tags": [row["arm"], *answered, *verdict],
     }
     if "logged_row" in row:
         known = {name: row[name] for name in _LOGGED if row[name] is not None}

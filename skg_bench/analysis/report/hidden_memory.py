@@ -1,6 +1,6 @@
 """Arms whose answers from memory nobody can tell apart: classes and endpoints in a world that judges words.
 
-Their words carry no references there (`runfolder/worded_arms.py`). So `summary.json` has no figures of their hits, and
+Their words carry no references there (`runfolder/hidden_hits.py`). So `summary.json` has no figures of their hits, and
 neither have comparisons that readers see.
 """
 
@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from skg_bench.analysis.comparison.compare import Comparison
 from skg_bench.analysis.report.sentences import Sentence, code
-from skg_bench.analysis.summary.hidden_hits import HIT_METRICS
+from skg_bench.runfolder.hidden_hits import HIT_METRICS, arms_without_hits
 from skg_bench.runfolder.run import Run
-from skg_bench.runfolder.worded_arms import arms_without_hits
 
 
 def names_one_of(arm: str, arms: Collection[str]) -> bool:

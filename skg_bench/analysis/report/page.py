@@ -36,8 +36,9 @@ from skg_bench.analysis.summary import Summary, read_summary
 from skg_bench.core.record import left_out
 from skg_bench.core.text import plural, script_json
 from skg_bench.core.types import CAUSES
+from skg_bench.runfolder.hidden_hits import arms_without_hits
 from skg_bench.runfolder.run import Run
-from skg_bench.runfolder.worded_arms import arms_in_words, arms_without_hits
+from skg_bench.runfolder.worded_arms import arms_in_words
 
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 LEAST_TURNS = 60  # of a user in an arm other than the learner

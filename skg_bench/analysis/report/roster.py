@@ -16,9 +16,9 @@ from skg_bench.analysis.report.people import Pick, logged_users, pick, picked_us
 from skg_bench.analysis.report.typeset import DASH, typeset_value
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
+from skg_bench.runfolder.hidden_hits import arms_without_hits
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.telling import Telling
-from skg_bench.runfolder.worded_arms import arms_without_hits
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 WHY = {

@@ -44,8 +44,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.temporary import PRIVATE_MODE, replace_whole
 from skg_bench.runfolder import manifest
+from skg_bench.runfolder.hidden_hits import arms_without_hits
 from skg_bench.runfolder.run import Run
-from skg_bench.runfolder.worded_arms import arms_without_hits
 
 REUSE = {
     "right_per_hit": MetricWords(

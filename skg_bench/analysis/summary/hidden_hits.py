@@ -1,4 +1,4 @@
-"""Figures of answers from memory, and what is left without those of arms whose hits nobody can tell."""
+"""Figures of a run without those of hits that nobody can tell."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -6,8 +6,7 @@ from dataclasses import replace
 from skg_bench.analysis.summary.collect import Curve
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import NO_FIGURE, DifferenceFigure
-
-HIT_METRICS = frozenset({"hit_rate", "err_per_hit", "err_per_request_hits", "right_per_hit", "pays_from", "pays_by"})
+from skg_bench.runfolder.hidden_hits import HIT_METRICS
 
 
 def without_hits(content: Summary, hidden: Collection[str]) -> Summary:

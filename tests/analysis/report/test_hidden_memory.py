@@ -12,7 +12,7 @@ import skg_bench
 from skg_bench.analysis.report.several_runs import runs_html
 from skg_bench.analysis.summary import read_summary
 from skg_bench.analysis.summary.describe import REUSE
-from skg_bench.analysis.summary.hidden_hits import HIT_METRICS
+from skg_bench.runfolder.hidden_hits import HIT_METRICS
 from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 
