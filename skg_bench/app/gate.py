@@ -1,5 +1,6 @@
 """Steps of `skg-bench gate`: hold a run against a baseline file, or write that file."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from skg_bench.analysis.gate.judge import GateState, Harm, trials_for
 from skg_bench.analysis.gate.outputs import GateOutcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, salt_of
 from skg_bench.analysis.gate.rules import IMPORTED_RULES, RULES, Rule, blocking
-from skg_bench.analysis.gate.verdict_turns import explain
+from skg_bench.analysis.gate.verdict_turns import HarmedTurns, explain
+from skg_bench.analysis.report.outside_arms import arms_in_words
+from skg_bench.analysis.report.waterfall import reason_words
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import table_blocks
 from skg_bench.app.counterexample import cases
@@ -81,10 +84,28 @@ def gate(
         arm=main.panel.arm,
         held=tuple(held),
         differences={judgement.which: _differences(judgement.base, new) for judgement in held},
-        flips=explain(worst(held), run),
+        flips=_worded(explain(worst(held), run), run, main.panel.arm),
         session=(),
         builds=builds,
     )
+
+
+def _worded(flips: HarmedTurns | None, run: Run, arm: str) -> HarmedTurns | None:
+    """The turns with reasons as `compare` and the page name them, where the arm has no skillbook and no threshold."""
+    if flips is None or arm not in arms_in_words(run):
+        return flips
+
+    def words(reason: str) -> str:
+        return reason_words(reason, in_words=True)[0]
+
+    users = tuple(
+        replace(user, turns=tuple(replace(turn, reason=words(turn.reason)) for turn in user.turns))
+        for user in flips.users
+    )
+    counts = Counter[str]()
+    for reason, n in flips.reasons:
+        counts[words(reason)] += n
+    return replace(flips, reasons=tuple(counts.most_common()), users=users)
 
 
 def _refuse_unproven(guarded: Panel, name: str, unproven: bool) -> None:

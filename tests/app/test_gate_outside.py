@@ -1,5 +1,6 @@
 """The gate on an assistant of somebody else: a cache whose threshold is lowered fails, and the same one passes."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -44,3 +45,8 @@ def test_a_cache_passes_beside_itself_and_fails_with_a_lower_threshold(
     code, out, _ = call("gate", "--baseline", file, str(play(cache(repository, 0.6), "weeks=1")))
     assert code == 1, out
     assert "Gate FAILED" in out
+    reasons = re.search(r"turns became worse \((.*?)\)", " ".join(out.split()))
+    assert reasons is not None
+    assert "does not answer this" in reasons[1]  # a class has no threshold, and `compare` calls it so
+    assert "reason: does not answer this" in " ".join(out.split())
+    assert [word for word in ("threshold", "wrong source", "shortlist", "score") if word in reasons[1]] == []

@@ -1,6 +1,7 @@
 """Results of an experiment that was made elsewhere, through all commands that take them."""
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -193,6 +194,31 @@ def test_the_gate_passes_the_same_results_and_fails_worse_ones() -> None:
     assert "right -> wrong; reason: cause not known" in out
     assert [word for word in ("LLM", "`never`", "salt", "skillbook") if word in out] == []
     assert "is of other requests" in refused("gate", "other", "--baseline", "b.json")
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_gate_names_users_and_events_as_the_table_does() -> None:
+    """They are numbered in the run: once, user 109 of a table was called user 9."""
+    planted("first", 8, first=1, users="1", events="9")
+    planted("worse", 6, first=1, users="1", events="9")
+    assert call("gate", "first", "--baseline", "b.json", "--update")[0] == 0
+    code, out, _ = call("gate", "worse", "--baseline", "b.json", "--markdown", "m.md", "--junit", "j.xml")
+    assert code == 1
+    right = {(row["user"], row["event"]) for row in changed_rows("first", "worse")}
+    for text in (out, Path("m.md").read_text("utf-8"), Path("j.xml").read_text("utf-8")):
+        user, places = "", set[tuple[str, str]]()
+        for line in text.splitlines():
+            user = match[1] if (match := re.search(r"user (\d+): harm", line)) else user
+            places |= {(user, event) for event in re.findall(r"event (\d+) ", line)}
+        assert places
+        assert places <= right
+
+
+def changed_rows(before: str, after: str) -> list[dict[str, str]]:
+    """Rows of two tables of `planted` that became wrong."""
+    tables = [Path(f"{name}.csv").read_text("utf-8").splitlines() for name in (before, after)]
+    pairs = zip(*(csv.DictReader(table) for table in tables), strict=True)
+    return [old for old, new in pairs if (old["right"], new["right"]) == ("1", "0")]
 
 
 @pytest.mark.usefixtures("elsewhere")

@@ -158,11 +158,11 @@ def explained(outcome: GateOutcome) -> list[str]:
     lines = [f"{metric.label}: {flips.worse:,} turns became worse ({reasons}), {flips.better:,} better"]
     for user in flips.users if outcome.state != "pass" else ():
         harm = number(user.harm, metric.unit, signed=True)
-        lines.append(f"user {user.user}: harm {harm}, {user.of:,} turns became worse")
-        lines += [
-            f'  turn {turn.turn} "{one_line(turn.message)}": {turn.before} -> {turn.after}; reason: {turn.reason}'
-            for turn in user.turns
-        ]
+        lines.append(f"user {one_line(user.name) or user.user}: harm {harm}, {user.of:,} turns became worse")
+        for turn in user.turns:
+            place = f"event {one_line(turn.event)}" if turn.event else f"turn {turn.turn}"
+            change = f"{turn.before} -> {turn.after}; reason: {turn.reason}"
+            lines.append(f'  {place} "{one_line(turn.message)}": {change}')
     return [*lines, *outcome.session]
 
 

@@ -34,6 +34,7 @@ class HarmedTurn:
     after: str
     reason: str  # in flips.REASONS
     lost: bool  # right before, wrong after
+    event: str = ""  # its name in an imported table, whose turns are numbered here
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class User:
     harm: float
     turns: tuple[HarmedTurn, ...]  # the first TURNS of them
     of: int  # turns that became worse
+    name: str = ""  # in an imported table, whose users are numbered here
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ def explain(held: Held, run: Run) -> HarmedTurns | None:
     if not rows.size:
         return None
     owner = np.repeat(new.users, new.turns)
-    table = run.turns(new.arm, ["message", "matched_skill", "skill_score", "cause"]).take(pa.array(rows))
+    names = ("logged_user", "logged_id") if new.imported else ()
+    table = run.turns(new.arm, ["message", "matched_skill", "skill_score", "cause", *names]).take(pa.array(rows))
     by_llm = ~(held.base.hit[rows] | new.hit[rows])
     causes = zip(table["cause"].to_pylist(), by_llm.tolist(), strict=True)
     reasons = [REASONS.get("none" if llm and not new.imported else cause, "cause not known") for cause, llm in causes]
@@ -113,5 +116,7 @@ def _user(
         became = outcomes[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
         was = outcomes[2 * int(before.hit[row]) + int(before.wrong[row])]
         lost = bool(after.wrong[row] & ~before.wrong[row])
-        turns.append(HarmedTurn(record["turn"], record["message"], was, became, reasons[at], lost))
-    return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(user_flips))
+        event = str(record.get("logged_id", ""))
+        turns.append(HarmedTurn(record["turn"], record["message"], was, became, reasons[at], lost, event))
+    name = str(table["logged_user"][int(user_flips[0])]) if after.imported and len(user_flips) else ""
+    return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(user_flips), name)
