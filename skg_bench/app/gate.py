@@ -1,7 +1,7 @@
 """Steps of `skg-bench gate`: hold a run against a baseline file, or write that file."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -286,6 +286,7 @@ def command(
     unproven: bool = False,
 ) -> int:
     """Print and write the verdict; returns the exit code. `exact`: that of a pass only for the same bits."""
+    _clear(files, (baseline, release))
     outcome, screen = gate(run, baseline, release, builds, unproven=unproven), console()
     case = None
     try:
@@ -315,6 +316,20 @@ def command(
     return CODES[outcome.state]
 
 
+def _clear(files: Files, read: Sequence[Path | None]) -> None:
+    """Remove reports of an earlier verdict: where this one ends with an error, they would stand for it.
+
+    Raises UsageError for a report that would replace one of the files to `read`.
+    """
+    places = [path.resolve() for path in read if path is not None]
+    for option, path in (("--junit", files.junit), ("--markdown", files.markdown)):
+        if path is None:
+            continue
+        if path.resolve() in places:
+            raise UsageError(f"{option} {path} is a baseline file; give the report a name of its own")
+        path.unlink(missing_ok=True)
+
+
 def _write(outcome: GateOutcome, case: Case | None, files: Files, screen: Console) -> None:
     for path, text in ((files.junit, outputs.junit), (files.markdown, outputs.markdown)):
         if path is not None:
@@ -322,7 +337,8 @@ def _write(outcome: GateOutcome, case: Case | None, files: Files, screen: Consol
             replace_text(path, text(outcome), mode=PUBLIC_MODE)
     if files.counterexample is not None:
         if case is None:
-            screen.print(f"{files.counterexample}: not written, no session shows it", soft_wrap=True)
+            stays = "; what is there is of an earlier verdict" if files.counterexample.exists() else ""
+            screen.print(f"{files.counterexample}: not written, no session shows it{stays}", soft_wrap=True)
         else:
             files.counterexample.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             cases.save_case(case, files.counterexample)

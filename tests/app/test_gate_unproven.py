@@ -1,4 +1,4 @@
-"""`skg-bench gate` where the gated arm is not ahead of `never`."""
+"""`skg-bench gate` where nothing is proven: an arm that is not ahead of `never`, and no verdict at all."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,3 +35,18 @@ def test_an_anchor_that_meets_another_llm_than_the_gated_arm_is_refused(
         assert "anchor 'never'" in message
         assert "llm.right: 0.9 -> 0.5" in message
         assert not file.exists()
+
+
+def test_no_report_of_an_earlier_verdict_stands_for_one_that_ended_with_an_error(
+    play: Callable[..., Path], baseline: Path, tmp_path: Path
+) -> None:
+    words = ["gate", "--unproven", "--baseline", str(baseline)]
+    reports = ["--junit", str(tmp_path / "gate.xml"), "--markdown", str(tmp_path / "gate.md")]
+    assert call(*words, *reports, str(play()))[0] == 0
+    assert (tmp_path / "gate.xml").exists()
+    refused(*words, *reports, str(play("utility.wrong=0.5")))
+    assert not (tmp_path / "gate.xml").exists()
+    assert not (tmp_path / "gate.md").exists()
+    text = baseline.read_bytes()
+    assert "is a baseline file" in refused(*words, "--markdown", str(baseline), str(play()))
+    assert baseline.read_bytes() == text
