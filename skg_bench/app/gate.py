@@ -37,9 +37,7 @@ from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
 
 CODES: Mapping[GateState, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
-_COMPUTABLE = (
-    f"the salt is the public default, from which an arm could compute the draws of this panel; {VARIABLE} gives another"
-)
+_COMPUTABLE = "the salt is the public default, from which an arm could compute the draws of this panel"
 _TOLD = {"cost": "cost_usd", "wait": "latency_ms"}  # metrics by columns of a table of results made elsewhere
 BUILDS = 250  # that change answers, a year: one a working day
 
@@ -308,7 +306,7 @@ def command(
         screen.print(inert(line), markup=False, soft_wrap=True)
     screen.print(inert(outputs.gate_headline(outcome)), markup=False, soft_wrap=True)
     if _computable(outcome.held[0].new):
-        screen.print(f"* {_COMPUTABLE}", markup=False, soft_wrap=True)
+        screen.print(f"* {_computable_words(outcome.held[0].new)}", markup=False, soft_wrap=True)
     _write(outcome, case, files, screen)
     if exact and outcome.state == "pass" and not outcome.same:
         screen.print(f"other bits than the baseline's: exit code {CODES['inconclusive']}, as --exact asks for")
@@ -352,6 +350,12 @@ def _computable(source: Panel) -> bool:
     return not source.imported and salt_of(source) == 0
 
 
+def _computable_words(source: Panel) -> str:
+    """Caution, with what gives another salt: a run reads the variable only where its configuration says so."""
+    read = "" if source.made["config"].get("salt") == "env" else "salt=env in the command of the run and "
+    return f"{_COMPUTABLE}; {read}{VARIABLE} give{'' if read else 's'} another"
+
+
 def update_command(
     run: Path, baseline: Path, arm: str | None, *, move_anchor: bool = False, unproven: bool = False
 ) -> None:
@@ -378,4 +382,5 @@ def update_command(
     who = f"arm {after.panel.arm}, {len(after.panel.users):,} users; anchor: {commit or 'no commit'}"
     screen.print(f"{baseline}: {who}; margins: {margins}", markup=False, soft_wrap=True)
     if _computable(after.panel):
-        screen.print(f"{_COMPUTABLE}: {MAKE_ONE}, then run and --update again", markup=False, soft_wrap=True)
+        words = f"{_computable_words(after.panel)}: {MAKE_ONE}, then run and --update again"
+        screen.print(words, markup=False, soft_wrap=True)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.app.test_cli import call, refused
 
 
@@ -50,3 +52,17 @@ def test_no_report_of_an_earlier_verdict_stands_for_one_that_ended_with_an_error
     text = baseline.read_bytes()
     assert "is a baseline file" in refused(*words, "--markdown", str(baseline), str(play()))
     assert baseline.read_bytes() == text
+
+
+@pytest.mark.parametrize("salt", ["env", "0"])
+def test_how_to_get_another_salt_works_where_the_run_reads_no_variable(
+    play: Callable[..., Path], tmp_path: Path, clean: None, salt: str
+) -> None:
+    """The variable alone gave a run of no `experiment=gate` the same public salt, and the same advice again."""
+    code, out, _ = call(
+        "gate", "--unproven", "--baseline", str(tmp_path / "b.json"), "--update", str(play(f"salt={salt}"))
+    )
+    assert code == 0
+    assert "the salt is the public default" in out
+    assert ("salt=env in the command of the run and SKG_BENCH_SALT give another: export" in out) == (salt == "0")
+    assert "then run and --update again" in out
