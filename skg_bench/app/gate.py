@@ -16,7 +16,7 @@ from skg_bench.analysis.gate.baseline import BUDGET, Baseline, check_anchor
 from skg_bench.analysis.gate.judge import GateState, Harm, trials_for
 from skg_bench.analysis.gate.outputs import GateOutcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, salt_of
-from skg_bench.analysis.gate.rules import IMPORTED_RULES, RULES, Rule, blocking
+from skg_bench.analysis.gate.rules import ABOUT_HITS, IMPORTED_RULES, RULES, Rule, blocking, refuse_hidden
 from skg_bench.analysis.gate.verdict_turns import HarmedTurns, explain
 from skg_bench.analysis.report.outside_arms import arms_in_words
 from skg_bench.analysis.report.waterfall import reason_words
@@ -33,6 +33,7 @@ from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
 from skg_bench.core.text import plural
+from skg_bench.runfolder.hidden_hits import arms_without_hits
 from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
 
@@ -69,6 +70,7 @@ def gate(
     run = measured_run(run if isinstance(run, Run) else Run(run))
     main = baselines.read_baseline(Path(baseline))
     _refuse_unproven(main.panel, str(baseline), unproven)
+    refuse_hidden(main.rules, run, main.panel.arm, baseline)
     new = panel(run, main.panel.arm)
     references = [Reference("baseline", main.panel, main.rules, str(baseline)), *_drift(main, baseline)]
     if release is not None:
@@ -222,6 +224,8 @@ def update_baseline(
         known = (*RULES, *(Rule(metric.name, "informs") for metric in new.domain.metrics))
         if new.imported:
             known = (*IMPORTED_RULES, *(Rule(_TOLD[name], "informs") for name in _TOLD if name in new.imported))
+        if new.arm in arms_without_hits(run):
+            known = tuple(rule for rule in known if rule.metric not in ABOUT_HITS)
         rules = tuple(rule for rule in known if not rule.blocks or _judgeable(harm(new, new, rule)))
         if not blocking(rules):
             turns = plural(int(new.turns.sum()), "turn")
@@ -231,6 +235,7 @@ def update_baseline(
             )
         after = Baseline(new, new, rules, BUDGET)
     else:
+        refuse_hidden(before.rules, run, new.arm, file)
         anchor = new if move_anchor else before.anchor
         check_anchor(anchor, new, str(file))
         after = replace(before, panel=new, anchor=anchor)
@@ -372,8 +377,12 @@ def update_command(
         if each.which == "anchor" and each.state != "pass":
             screen.print(f"drift since the anchor: {outputs.STATE_WORDS[each.state]}; --move-anchor accepts it")
     rules = IMPORTED_RULES if after.panel.imported else RULES
+    hidden = ABOUT_HITS if after.panel.arm in arms_without_hits(Run(run)) else frozenset[str]()
     for name in sorted({rule.metric for rule in blocking(rules)} - {rule.metric for rule in blocking(after.rules)}):
-        screen.print(f"  {name} does not block: this panel has too few trials or users to judge it", soft_wrap=True)
+        why = "this panel has too few trials or users to judge it"
+        if name in hidden:
+            why = "this world judges words, and nobody can see what the arm answers from memory"
+        screen.print(f"  {name} does not block: {why}", soft_wrap=True)
     margins = ", ".join(
         f"{rule.metric} {f'keeps {rule.option:.0%}' if rule.role == 'lead' else f'{rule.margin:g}'}"
         for rule in blocking(after.rules)

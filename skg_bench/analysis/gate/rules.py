@@ -22,6 +22,8 @@ from skg_bench.analysis.counts.metrics import Better, Metric, Utility, metrics
 from skg_bench.analysis.counts.outcomes import outcome_metrics
 from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
+from skg_bench.runfolder.hidden_hits import HIT_METRICS, arms_without_hits
+from skg_bench.runfolder.run import Run
 
 Role = Literal["lead", "utility", "errors", "efficiency", "burden", "tail", "domain", "informs"]
 WORST, HARMED = "worst_users", "harmed_users"
@@ -32,6 +34,7 @@ CHOSEN = 5  # worst users at least: if 5 % of users are harmed, none of 100 is i
 # what a metric is declared with beside its margin; the lead has its share in the place of one
 _OPTION = {WORST: "share", HARMED: "beyond", LEAD: "share", RIGHT_HITS: "floor"}
 _HITS = ("hit_rate", "calls_saved", "llm_calls")  # right or wrong
+ABOUT_HITS = HIT_METRICS | {RIGHT_HITS}
 _EXAMPLE = '"utility": {"role": "utility", "better": "higher", "margin": 0.01}'
 
 
@@ -198,3 +201,12 @@ def _above_zero(value: Any, where: str, key: str) -> float:
 def blocking(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """Rules that decide."""
     return tuple(rule for rule in rules if rule.blocks)
+
+
+def refuse_hidden(rules: Sequence[Rule], run: Run, arm: str, file: str | Path) -> None:
+    """Raises UsageError for a rule about hits of an arm of which nobody can see what it answers from memory."""
+    if (about := [rule.metric for rule in rules if rule.metric in ABOUT_HITS]) and arm in arms_without_hits(run):
+        raise UsageError(
+            f"{file}: nobody can see what arm {arm!r} answers from memory, as this world judges its words; remove "
+            f"{', '.join(f'metrics.{metric}' for metric in about)}, which would judge that"
+        )

@@ -4,6 +4,7 @@ A baseline file knows of each turn whether the skillbook answered, and whether r
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +17,12 @@ from skg_bench.analysis.gate.judge import Harm
 from skg_bench.analysis.gate.panel import Panel
 from skg_bench.analysis.gate.rules import Rule
 from skg_bench.core.grid import I64, Bool
+from skg_bench.runfolder.hidden_hits import arms_without_hits
 from skg_bench.runfolder.run import Run
 
 USERS, TURNS = 5, 3  # that are named, and turns of each
 _LEAST = 1e-12  # a harm that is planned for
-IMPORTED_OUTCOMES = ("right", "wrong")  # of results that were made elsewhere
+BARE_OUTCOMES = ("right", "wrong")  # where it is not known who answered
 FLIP_OUTCOMES = ("LLM, right", "LLM, wrong", "skillbook, right", "skillbook, wrong")  # 2 hit + wrong
 
 
@@ -82,7 +84,12 @@ def explain(held: Held, run: Run) -> HarmedTurns | None:
     causes = zip(table["cause"].to_pylist(), by_llm.tolist(), strict=True)
     reasons = [REASONS.get("none" if llm and not new.imported else cause, "cause not known") for cause, llm in causes]
     counted = Counter(reasons).most_common()
-    users = [_user(user, harm, rows, owner[rows], held.base, new, table, reasons) for user in _most_harmed(harm)]
+    bare = new.imported or new.arm in arms_without_hits(run)
+    outcomes = BARE_OUTCOMES * 2 if bare else FLIP_OUTCOMES
+    users = [
+        _user(user, harm, rows, owner[rows], held.base, new, table, reasons, outcomes=outcomes)
+        for user in _most_harmed(harm)
+    ]
     return HarmedTurns(
         harm.metric, len(rows), int(better.sum()), tuple(counted), tuple(user for user in users if user.turns)
     )
@@ -103,8 +110,9 @@ def _most_harmed(harm: Harm) -> list[int]:
 
 
 def _user(
-    user: int, harm: Harm, rows: I64, owner: I64, before: Panel, after: Panel, table: pa.Table, reasons: list[str]
-) -> User:
+    user: int, harm: Harm, rows: I64, owner: I64, before: Panel, after: Panel, table: pa.Table, reasons: list[str], *,
+    outcomes: Sequence[str],
+) -> User:  # fmt: skip
     user_flips = np.flatnonzero(owner == user)
     turns = []
     for at in user_flips[:TURNS].tolist():
@@ -112,7 +120,6 @@ def _user(
         answered = ""
         if after.hit[row] and record["matched_skill"] is not None:
             answered = f" ({record['matched_skill']!r}, score {record['skill_score']:.2f})"
-        outcomes = IMPORTED_OUTCOMES if after.imported else FLIP_OUTCOMES
         became = outcomes[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
         was = outcomes[2 * int(before.hit[row]) + int(before.wrong[row])]
         lost = bool(after.wrong[row] & ~before.wrong[row])
