@@ -55,6 +55,16 @@ def test_no_link_is_dead(site: Path) -> None:
     assert dead == []
 
 
+def test_no_link_of_a_readme_is_dead_in_the_checkout() -> None:
+    """Not all of them are pages of the site."""
+    readmes = [ROOT / "README.md", *(ROOT / "experiments").rglob("README.md")]
+    links = [
+        (page, link) for page in readmes for link in re.findall(r"\]\(([^)#\s:]+)[^):]*\)", page.read_text("utf-8"))
+    ]
+    assert len(links) > 100
+    assert [(str(page.relative_to(ROOT)), link) for page, link in links if not (page.parent / link).exists()] == []
+
+
 def test_the_reference_has_every_parameter_and_command(site: Path) -> None:
     configuration = (site / "reference" / "configuration.html").read_text("utf-8")
     for option in (ROOT / "conf").glob("*/*.yaml"):
