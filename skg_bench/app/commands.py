@@ -199,7 +199,7 @@ def compare(
     from skg_bench.runfolder.run import Run
 
     _read_with_memory_of_the_system()
-    sizes = dict(_margin(text) for text in margins)
+    sizes = _sizes(margins)
     if figure and figure.suffix != ".svg":
         raise UsageError(f"--figure {figure}: a figure is SVG; give a name that ends in .svg")
     opened = [Run(path) for path in runs]
@@ -231,6 +231,18 @@ def _metrics(compared: "Comparison", given: Sequence[str]) -> Sequence[str]:
         return list(known)
     with_margin = [row.metric.name for row in compared.rows if row.margin is not None]
     return list(dict.fromkeys(given or [*list(known)[:1], *with_margin]))
+
+
+def _sizes(margins: Sequence[str]) -> dict[str, float]:
+    """Margins by metric. Raises UsageError for a metric that has two."""
+    sizes = dict[str, float]()
+    for metric, size in map(_margin, margins):
+        if metric in sizes:
+            raise UsageError(
+                f"--margin {metric}={size:g}: {metric} has the margin {sizes[metric]:g} already; give one for a metric"
+            )
+        sizes[metric] = size
+    return sizes
 
 
 def _margin(text: str) -> tuple[str, float]:

@@ -315,6 +315,7 @@ def test_compare_takes_a_margin_another_correction_flips_and_a_figure(tiny_run: 
         (["--margin", "utility"], "--margin utility: give METRIC=SIZE"),
         (["--margin", "fun=0.1"], "margin of 'fun': no such metric; valid are utility, hit_rate"),
         (["--margin", "utility=-1"], "margin=-1; it is a size above 0"),
+        (["--margin", "utility=.1", "--margin", "utility=.5"], "utility=0.5: utility has the margin 0.1 already"),
         (["--figure", "/nowhere/at/all.svg"], "/nowhere/at"),
         (["--figure", "grid.png"], "--figure grid.png: a figure is SVG; give a name that ends in .svg"),
     ],
