@@ -58,7 +58,7 @@ def import_table(
     """
     if out.exists() or out.is_symlink():
         raise UsageError(f"--out {out} is there; name a new folder, or move it away")
-    begun, given = monotonic(), dict(map(_price, prices))
+    begun, given = monotonic(), _given_prices(prices)
     table = read_experiment(file)
     first = reference_of(table, reference)
     command = ["skg-bench", "data", "import", str(file), "--out", str(out), "--reference", first]
@@ -85,6 +85,16 @@ def import_table(
         shutil.rmtree(out)
         raise
     _show(table, utility, out, first)
+
+
+def _given_prices(texts: Sequence[str]) -> dict[str, float]:
+    """Prices by name. Raises UsageError for one that has two sizes."""
+    given = dict[str, float]()
+    for name, size in map(_price, texts):
+        if name in given:
+            raise UsageError(f"--price {name}={size:g}: {name} is {given[name]:g} already; give each price once")
+        given[name] = size
+    return given
 
 
 def _price(text: str) -> tuple[str, float]:

@@ -162,6 +162,8 @@ def test_prices_are_given_and_0_for_what_the_table_lacks(tiny_run: skg_bench.Run
     assert Run("bare").config["utility"] == {"wrong": 1.0, "usd": 0.0, "second": 0.0, "offer": 0.0}
     assert "has no column 'cost'" in refused("data", "import", "bare.csv", "--out", "x", "--price", "usd=1")
     assert "give wrong, usd, second=SIZE" in refused("data", "import", "bare.csv", "--out", "x", "--price", "usd=-1")
+    twice = ("--price", "wrong=1", "--price", "wrong=0")
+    assert "wrong is 1 already; give each price once" in refused("data", "import", "bare.csv", "--out", "x", *twice)
 
 
 def planted(
