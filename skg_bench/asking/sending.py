@@ -4,14 +4,12 @@ import os
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skg_bench.asking.refusals import PATH, check_response, no_tls, payable, server_reason
-from skg_bench.core.bodies import ACCEPTED_ENCODING, received_async
+from skg_bench.core.bodies import ACCEPTED_ENCODING, received_async, waiting_time
 from skg_bench.core.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
@@ -73,7 +71,7 @@ class ChatServer:
         status = response.status_code
         if (status in (408, 409, 429) or status >= 500) and not payable(response):
             words = f"HTTP {status}: {server_reason(response, self.key)}".removesuffix(": ")
-            after = _seconds(response.headers.get("Retry-After", ""))
+            after = waiting_time(response.headers.get("Retry-After", ""))
             self.troubles.append(NoAnswerError(words, after=after))
             raise self.troubles[-1]
         check_response(response, self.address, self.model, self.key)
@@ -164,17 +162,6 @@ def _wait(state: "RetryCallState") -> float:
     trouble = state.outcome.exception() if state.outcome else None
     after = trouble.after if isinstance(trouble, NoAnswerError) else 0.0
     return max(after, wait_random_exponential(multiplier=BACKOFF, max=8)(state))
-
-
-def _seconds(retry_after: str) -> float:
-    """Seconds of the header Retry-After, which has seconds or a date; 0: it cannot be read."""
-    if retry_after.isdecimal():
-        return float(retry_after)
-    try:
-        date = parsedate_to_datetime(retry_after)
-    except ValueError:
-        return 0.0
-    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

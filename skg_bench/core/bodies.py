@@ -5,6 +5,8 @@ one call. For the same reason one packing is taken and no other, nor several on 
 """
 
 import zlib
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from skg_bench.core.errors import UsageError
@@ -73,3 +75,14 @@ async def received_async(response: Response, address: str) -> Response:
     async for raw in response.aiter_raw():
         body.add(raw)
     return body.whole(response)
+
+
+def waiting_time(header: str) -> float:
+    """Seconds of a header such as Retry-After, which has seconds or a date; 0: it cannot be read."""
+    if header.isdecimal():
+        return float(header)
+    try:
+        date = parsedate_to_datetime(header)
+    except ValueError:
+        return 0.0
+    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from skg_bench.core.bodies import ACCEPTED_ENCODING, received
+from skg_bench.core.bodies import ACCEPTED_ENCODING, received, waiting_time
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.foreign import lines_of
 from skg_bench.core.reach import Reach, Reaches
@@ -41,6 +41,7 @@ _KEY = (1 << 62) - 1
 _UNSEEN = '["input","output","metadata"]'  # not wanted back
 _LOOKS = (0.0, 0.5, 1.0, 2.0)  # seconds before each look for what was delivered
 _HERE = ("localhost", "127.0.0.1", "::1")
+_WAITS = ("ratelimit-reset", "retry-after")  # headers that say how long to wait
 _PATIENCE = 60.0  # seconds to wait at most when a server says `too many requests`
 
 
@@ -187,7 +188,7 @@ def _change(client: "httpx.Client", method: str, path: str, body: Mapping[str, A
     """Send a request that writes; again if the server answers that there were too many requests."""
     while True:
         answer = _sent(client, method, path, body)
-        wait = float(answer.headers.get("ratelimit-reset") or answer.headers.get("retry-after") or 0)
+        wait = next(filter(None, (waiting_time(answer.headers.get(name, "")) for name in _WAITS)), 0.0)
         if answer.status_code != 429 or not 0 < wait <= _PATIENCE:
             break
         sleep(wait)

@@ -10,6 +10,7 @@ import pytest
 
 from skg_bench.asking import sending
 from skg_bench.asking.asking import Prompt
+from skg_bench.core.bodies import waiting_time
 from skg_bench.core.errors import UsageError
 from tests.llm.asks import endpoint, free, reflection, reflections, skill_update
 from tests.llm.server import Day, Server
@@ -62,7 +63,7 @@ def test_a_server_that_says_when_to_come_again_is_left_alone_until_then(date: bo
 
 @pytest.mark.parametrize("after", ["", "soon", "-1", "nan", "Thu, 01 Jan 1970 00:00:00 GMT", "²"])
 def test_a_time_that_cannot_be_read_or_is_over_is_no_time(after: str) -> None:
-    assert sending._seconds(after) == 0
+    assert waiting_time(after) == 0
 
 
 @pytest.mark.req("P20")

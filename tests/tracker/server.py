@@ -2,6 +2,7 @@
 
 import json
 import threading
+from email.utils import formatdate
 from pathlib import Path
 from time import time
 from typing import Any, Literal
@@ -30,6 +31,7 @@ class Server:
         self.changes = 0  # of experiments
         self.batches = 0
         self.most = 10_000  # traces of a page that it gives
+        self.dated = False  # says by a date when to come again
         self.headers: list[dict[str, str]] = []
         self.complaints: list[str] = []
         self._failure: Failure | None = None
@@ -66,7 +68,8 @@ class Server:
                     raise ConnectionAbortedError
                 super().send_response(code, message)
                 if code == 429:
-                    self.send_header("RateLimit-Reset", "1")
+                    dated = ("Retry-After", formatdate(time() + 2, usegmt=True))
+                    self.send_header(*(dated if outer.dated else ("RateLimit-Reset", "1")))
 
         self._server = ContractServer(Failing, self._answer)
         self.url = self._server.url

@@ -153,7 +153,9 @@ def test_what_a_failing_server_did_not_take_is_counted_and_delivered_later_once(
     assert set(keys(server).values()) == {1}
 
 
-def test_a_server_that_is_busy_is_asked_again_when_it_says(run: Run, server: Server) -> None:
+@pytest.mark.parametrize("date", [False, True])
+def test_a_server_that_is_busy_is_asked_again_when_it_says(run: Run, server: Server, date: bool) -> None:
+    server.dated = date
     server.fail("busy")
     assert delivered(server, run)[1]
     assert set(keys(server)) == expected(run)
