@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skg_bench.core.domain import Domain, domain_of
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.foreign import FAULTS, json_file, table_of
 from skg_bench.core.shapes import shaped
 from skg_bench.core.text import html_table, plural
@@ -236,6 +236,10 @@ class Run:
                 tables.append(table_of(file, wanted, filters))
                 _check(tables[-1], self._schema(log), file)
             except (pa.ArrowException, OSError, *FAULTS) as error:
+                names = self._schema(log).names
+                if unknown := [name for name in wanted or () if name not in names]:
+                    hint = nearest(unknown[0], names)
+                    raise UsageError(f"{self.path} has no column {unknown[0]!r} of {log}; {hint}") from error
                 reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
                 raise UsageError(f"{file} is torn or unreadable ({reason}); {shards.AGAIN}") from error
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster

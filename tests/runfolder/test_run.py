@@ -96,6 +96,11 @@ def test_configuration_and_arms_come_from_the_manifest(folder: Path) -> None:
     assert Run(folder).config == {"seed": 3}
 
 
+def test_a_column_that_no_log_has_is_no_torn_file(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no column 'mesage' of turns; did you mean 'message'\?"):
+        Run(folder).turns("skg", ["mesage"])
+
+
 def test_a_torn_shard_is_named_with_what_to_do(folder: Path) -> None:
     with pytest.raises(
         UsageError, match=r"skg\.0000000\.parquet is torn or was changed .*; run the same command again"
