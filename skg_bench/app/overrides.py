@@ -59,6 +59,12 @@ def parse(texts: Sequence[str], where: str = "") -> list[Override]:
     return parsed
 
 
+def check_texts(overrides: object) -> None:
+    """Raises UsageError for one text in the place of several, which would be read letter by letter."""
+    if isinstance(overrides, str):
+        raise UsageError(f"overrides are a list of texts: give [{overrides!r}] in place of {overrides!r}")
+
+
 def override_value(value: object) -> str:
     """A value in Hydra's grammar, which `parse` reads as the same. It is not JSON's: keys are bare, and a backslash
     stands for itself except before a quote.

@@ -30,6 +30,13 @@ def test_dir_shows_what_is_public_and_nothing_else() -> None:
         skg_bench.import_modul  # noqa: B018
 
 
+def test_one_text_in_the_place_of_a_list_is_refused_with_what_to_write() -> None:
+    """It was read letter by letter: `p: missing EQUAL`."""
+    for play in (skg_bench.run, lambda texts: skg_bench.evaluate("my.py:Mine", texts)):
+        with pytest.raises(skg_bench.UsageError, match=r"give \['profile=smoke'\] in place of 'profile=smoke'"):
+            play("profile=smoke")
+
+
 def test_a_run_becomes_a_frame_of_figures_and_a_table_in_a_notebook(tiny_run: skg_bench.Run) -> None:
     frame = tiny_run.to_pandas().set_index(["arm", "metric"])
     assert list(frame.loc["never"].index)[:2] == ["utility", "hit_rate"]
