@@ -41,6 +41,11 @@ def prepare_database(address: str) -> None:
                 "sqlite:///runs/mlflow.db"
             )
         if not Path(url.database).exists():
+            if not (folder := Path(url.database).parent).is_dir():
+                raise UsageError(
+                    f"{without_secrets(address)} names a file in {folder}, and there is no such folder, seen from "
+                    f"{Path.cwd()}; make it, or name another file"
+                )
             _make(url, Path(url.database))
     _verify(address)
 

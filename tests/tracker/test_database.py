@@ -128,6 +128,16 @@ def delivered(path: Path) -> None:
     assert complete, line
 
 
+def test_a_database_in_a_folder_that_is_not_there_is_named_without_the_file_of_the_attempt(
+    run: Run, tmp_path: Path
+) -> None:
+    address = f"sqlite:///{tmp_path / 'nowhere' / 'x.db'}"
+    line, complete = run_trackers.deliver(MLflow(address, None), run)
+    assert not complete
+    assert f"{address} names a file in {tmp_path / 'nowhere'}, and there is no such folder" in line
+    assert ".x.db." not in line
+
+
 def test_a_database_that_is_not_complete_is_left_as_it_is_and_what_to_do_is_said(run: Run) -> None:
     file = run.path.parent / "mlflow.db"
     with sqlite3.connect(file) as database:
