@@ -11,6 +11,7 @@ from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.progress import console
 from skg_bench.core.calendar import FIRST_MONDAY, local_time, offsets_of
 from skg_bench.core.errors import UsageError
+from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run, made_here
 from skg_bench.skillbook.skillbook import Skillbook, rebuild
 
@@ -84,6 +85,8 @@ def verify(path: Path, arms: Sequence[str], users: int) -> None:
     screen = console()
     for arm in arms or [arm for arm in run.arms if _has_books(run, arm)]:
         batches = sum(_rebuilt(run, arm, user)[1] for user in picked)
-        screen.print(
-            f"{arm}: {len(picked)} skillbooks rebuilt from {batches:,} update batches, every state hash agrees"
-        )
+        books, noun = plural(everyone, "skillbook"), "batch" if batches == 1 else "batches"
+        checked = f"rebuilt from {batches:,} update {noun}, every state hash agrees"
+        screen.print(f"{arm}: {len(picked):,} of {books} {checked}")
+    if len(picked) < everyone:
+        screen.print(f"the others were not looked at: --users {everyone} rebuilds all")

@@ -39,6 +39,11 @@ def test_show_and_replay_say_what_they_rebuilt(tiny_run: skg_bench.Run) -> None:
     code, out, _ = call("skillbook", "replay", str(tiny_run.path))
     assert code == 0
     assert out.count("every state hash agrees") == 2
+    users = int(tiny_run.manifest["users"])
+    assert out.count(f": {users} of {users} skillbooks rebuilt from ") == 2
+    code, out, _ = call("skillbook", "replay", str(tiny_run.path), "--users", "1")
+    assert f"skg: 1 of {users} skillbooks rebuilt from " in out
+    assert f"the others were not looked at: --users {users} rebuilds all" in out
 
 
 def test_a_changed_log_is_found_out(tiny_run: skg_bench.Run, tmp_path: Path) -> None:
