@@ -16,7 +16,7 @@ from skg_bench.analysis.report.hit_cosines import cosine_sentences
 from skg_bench.analysis.report.outside_arms import outside_sentences
 from skg_bench.analysis.summary import read_summary
 from skg_bench.app import api
-from skg_bench.app.overrides import check_texts, override_value
+from skg_bench.app.overrides import override_value, refuse_one_text
 from skg_bench.core.errors import UsageError, brief
 from skg_bench.core.foreign import text_of
 from skg_bench.core.text import printable, wrapped
@@ -82,7 +82,7 @@ def evaluate(
 
     Raises UsageError for a class that cannot be played, and for bad overrides.
     """
-    check_texts(overrides)
+    refuse_one_text(overrides)
     name, chosen = _chosen(assistant)
     mine = ["assistant=python", chosen]
     if parameters:

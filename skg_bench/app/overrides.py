@@ -59,7 +59,7 @@ def parse(texts: Sequence[str], where: str = "") -> list[Override]:
     return parsed
 
 
-def check_texts(overrides: object) -> None:
+def refuse_one_text(overrides: object) -> None:
     """Raises UsageError for one text in the place of several, which would be read letter by letter."""
     if isinstance(overrides, str):
         raise UsageError(f"overrides are a list of texts: give [{overrides!r}] in place of {overrides!r}")

@@ -158,12 +158,12 @@ def _anchors(run: Run, arm: str) -> tuple[str, str]:
 
 def _refuse_other_llm(run: Run, arm: str, anchors: Sequence[str]) -> None:
     """Raises UsageError for an anchor that meets another simulated LLM than the arm: a lead over it proves nothing."""
-    own = flat({"llm": run.manifest["compositions"][arm].get("llm")})
+    expected = flat({"llm": run.manifest["compositions"][arm].get("llm")})
     for anchor in anchors:
         other = flat({"llm": run.manifest["compositions"][anchor].get("llm")})
-        keys = sorted(key for key in {**own, **other} if own.get(key) != other.get(key))
-        if keys and SIMULATED in (own.get("llm._target_"), other.get("llm._target_")):
-            differences = "; ".join(f"{key}: {own.get(key)} -> {other.get(key)}" for key in keys)
+        keys = sorted(key for key in {**expected, **other} if expected.get(key) != other.get(key))
+        if keys and SIMULATED in (expected.get("llm._target_"), other.get("llm._target_")):
+            differences = "; ".join(f"{key}: {expected.get(key)} -> {other.get(key)}" for key in keys)
             raise UsageError(
                 f"anchor {anchor!r} of {run.path} has another LLM than arm {arm!r} ({differences}), so that a lead "
                 "over it proves nothing; give llm to the whole run, not to one arm"
