@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.gate_runs import ANCHORS
 from tests.app.test_cli import call, refused
 
 
@@ -66,3 +67,20 @@ def test_how_to_get_another_salt_works_where_the_run_reads_no_variable(
     assert "the salt is the public default" in out
     assert ("salt=env in the command of the run and SKG_BENCH_SALT give another: export" in out) == (salt == "0")
     assert "then run and --update again" in out
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ("router=oracle,policy=always,curator=oracle", "router=oracle, curator=oracle"),
+        ("assistant=recall,assistant.recalls=about", "assistant.recalls=about"),
+    ],
+)
+def test_an_arm_that_is_told_what_is_true_is_no_build(
+    play: Callable[..., Path], baseline: Path, tmp_path: Path, parts: str, words: str
+) -> None:
+    """Once, `Gate passed` stood below a build that had become the oracle."""
+    run = str(play(f"arms={{skg: [{parts}], {ANCHORS}}}"))
+    message = f"arm 'skg' of {run} has {words}, with which it knows what no product can"
+    assert message in refused("gate", "--baseline", str(baseline), run)
+    assert message in refused("gate", "--baseline", str(tmp_path / "new.json"), "--update", run)

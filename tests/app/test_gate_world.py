@@ -75,3 +75,14 @@ def test_the_two_runs_that_it_names_answer(
     assert codes == [0, 0, 0, 1]
     old = json.loads(Path("runs/old_system/manifest.json").read_text("utf-8"))
     assert (old["config"]["simulator"]["rated_share"], old["config"]["policy"]["threshold"]) == (0.5, 0.5)
+
+
+def test_users_who_forget_earlier_advice_are_another_world(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path
+) -> None:
+    """How users react is no part of the system, although an arm says it."""
+    copy = shutil.copytree(play("policy.threshold=0.3"), tmp_path / "copy")
+    compositions = skg_bench.Run(copy).manifest["compositions"]
+    compositions["skg"] |= {"mood": "fresh"}
+    run = changed(copy, compositions=compositions)
+    assert 'mood: "own" -> "fresh"' in refused("gate", "--baseline", str(baseline), str(run))

@@ -27,6 +27,8 @@ from skg_bench.runfolder.schema import REPLAYED_COLUMNS
 SIMULATED = "skg_bench.llm.simulated.Simulated"
 EVENTS_DIGEST = "events"  # the digest of what users brought; all others are of columns of the turn log
 _WORLD = ("seed", "salt", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
+_ORACLES = ("skg_bench.router.oracle.", "skg_bench.curator.oracle.")
+_TOLD = {"assistant.recalls": "about", "book": "hindsight"}  # parameters of an arm, and values that tell it more
 _SAID_BY_OTHERS = (
     "user_msg_id", "arm", "seed", "user", "turn", "time", "message", *(field.name for field in REPLAYED_COLUMNS),
 )  # fmt: skip
@@ -101,6 +103,8 @@ def panel(run: Run, arm: str) -> Panel:
             "the world can judge"
         )
     imported = run.manifest.get("imported")
+    if not imported:
+        _refuse_truth(run, arm)
     anchors = {} if imported else dict(zip((NEVER_ANCHOR, ORACLE_ANCHOR), _anchors(run, arm), strict=True))
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
@@ -154,6 +158,18 @@ def _anchors(run: Run, arm: str) -> tuple[str, str]:
         )
     _refuse_other_llm(run, arm, (never, oracle))
     return never, oracle
+
+
+def _refuse_truth(run: Run, arm: str) -> None:
+    """Raises UsageError for an arm that is told what is true, or has the book of a later time: no product can."""
+    values = flat(run.manifest["compositions"][arm])
+    parts = [f"{key.removesuffix('._target_')}=oracle" for key in values if str(values[key]).startswith(_ORACLES)]
+    parts += [f"{key}={value}" for key, value in _TOLD.items() if values.get(key) == value]
+    if parts:
+        raise UsageError(
+            f"arm {arm!r} of {run.path} has {', '.join(parts)}, with which it knows what no product can; gate an arm "
+            "without"
+        )
 
 
 def _refuse_other_llm(run: Run, arm: str, anchors: Sequence[str]) -> None:
