@@ -35,7 +35,7 @@ def test_an_anchor_that_meets_another_llm_than_the_gated_arm_is_refused(
     for run in (play(f"arms.never={weak}"), play("llm.right=0.5", "+arms.skg=[llm.right=0.9]")):
         file = tmp_path / "b.json"
         message = refused("gate", "--baseline", str(file), "--update", str(run))
-        assert "anchor 'never'" in message
+        assert "arm 'never' of " in message
         assert "llm.right: 0.9 -> 0.5" in message
         assert not file.exists()
 
@@ -74,6 +74,7 @@ def test_how_to_get_another_salt_works_where_the_run_reads_no_variable(
     [
         ("router=oracle,policy=always,curator=oracle", "router=oracle, curator=oracle"),
         ("assistant=recall,assistant.recalls=about", "assistant.recalls=about"),
+        ("fork=oracle@9", "begins as arm 'oracle', which has router=oracle, curator=oracle"),
     ],
 )
 def test_an_arm_that_is_told_what_is_true_is_no_build(
@@ -81,6 +82,7 @@ def test_an_arm_that_is_told_what_is_true_is_no_build(
 ) -> None:
     """Once, `Gate passed` stood below a build that had become the oracle."""
     run = str(play(f"arms={{skg: [{parts}], {ANCHORS}}}"))
-    message = f"arm 'skg' of {run} has {words}, with which it knows what no product can"
+    has = words if words.startswith("begins") else f"has {words}"
+    message = f"arm 'skg' of {run} {has}, with which it knows what no product can"
     assert message in refused("gate", "--baseline", str(baseline), run)
     assert message in refused("gate", "--baseline", str(tmp_path / "new.json"), "--update", run)

@@ -162,27 +162,39 @@ def _anchors(run: Run, arm: str) -> tuple[str, str]:
 
 def _refuse_truth(run: Run, arm: str) -> None:
     """Raises UsageError for an arm that is told what is true, or has the book of a later time: no product can."""
-    values = flat(run.manifest["compositions"][arm])
-    parts = [f"{key.removesuffix('._target_')}=oracle" for key in values if str(values[key]).startswith(_ORACLES)]
-    parts += [f"{key}={value}" for key, value in _TOLD.items() if values.get(key) == value]
-    if parts:
-        raise UsageError(
-            f"arm {arm!r} of {run.path} has {', '.join(parts)}, with which it knows what no product can; gate an arm "
-            "without"
-        )
+    for lived in _lives(run, arm):
+        values = flat(run.manifest["compositions"][lived])
+        parts = [f"{key.removesuffix('._target_')}=oracle" for key in values if str(values[key]).startswith(_ORACLES)]
+        parts += [f"{key}={value}" for key, value in _TOLD.items() if values.get(key) == value]
+        if parts:
+            begins = "" if lived == arm else f" begins as arm {lived!r}, which"
+            raise UsageError(
+                f"arm {arm!r} of {run.path}{begins} has {', '.join(parts)}, with which it knows what no product can; "
+                "gate an arm without"
+            )
+
+
+def _lives(run: Run, arm: str) -> list[str]:
+    """The arm, and those from which it forks, whose turns are its first ones."""
+    arms, compositions = [arm], run.manifest["compositions"]
+    while (trunk := str(compositions[arms[-1]].get("fork") or "").rpartition("@")[0]) in compositions:
+        if trunk in arms:
+            break
+        arms.append(trunk)
+    return arms
 
 
 def _refuse_other_llm(run: Run, arm: str, anchors: Sequence[str]) -> None:
-    """Raises UsageError for an anchor that meets another simulated LLM than the arm: a lead over it proves nothing."""
+    """Raises UsageError where an anchor, or an arm from which one of them forks, meets another simulated LLM."""
     expected = flat({"llm": run.manifest["compositions"][arm].get("llm")})
-    for anchor in anchors:
+    for anchor in dict.fromkeys(each for name in (*anchors, arm) for each in _lives(run, name)):
         other = flat({"llm": run.manifest["compositions"][anchor].get("llm")})
         keys = sorted(key for key in {**expected, **other} if expected.get(key) != other.get(key))
         if keys and SIMULATED in (expected.get("llm._target_"), other.get("llm._target_")):
             differences = "; ".join(f"{key}: {expected.get(key)} -> {other.get(key)}" for key in keys)
             raise UsageError(
-                f"anchor {anchor!r} of {run.path} has another LLM than arm {arm!r} ({differences}), so that a lead "
-                "over it proves nothing; give llm to the whole run, not to one arm"
+                f"arm {anchor!r} of {run.path} has another LLM than arm {arm!r} ({differences}), so that a lead proves "
+                "nothing; give llm to the whole run, not to one arm"
             )
 
 
