@@ -18,7 +18,6 @@ from skg_bench.analysis.gate.outputs import GateOutcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, salt_of
 from skg_bench.analysis.gate.rules import ABOUT_HITS, IMPORTED_RULES, RULES, Rule, blocking, refuse_hidden
 from skg_bench.analysis.gate.verdict_turns import HarmedTurns, explain
-from skg_bench.analysis.report.outside_arms import arms_in_words
 from skg_bench.analysis.report.waterfall import reason_words
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import table_blocks
@@ -36,6 +35,7 @@ from skg_bench.core.text import plural
 from skg_bench.runfolder.hidden_hits import arms_without_hits
 from skg_bench.runfolder.measured_run import measured_run
 from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.worded_arms import arms_in_words
 
 CODES: Mapping[GateState, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 _COMPUTABLE = "the salt is the public default, from which an arm could compute the draws of this panel"

@@ -14,8 +14,7 @@ import pytest
 
 from skg_bench.analysis.gate.against import Reference, hold
 from skg_bench.analysis.gate.baseline import BUDGET
-from skg_bench.analysis.gate.panel import EVENTS_DIGEST, Panel, panel
-from skg_bench.analysis.gate.panel_world import SIMULATED
+from skg_bench.analysis.gate.panel import EVENTS_DIGEST, SIMULATED, Panel, panel
 from skg_bench.analysis.gate.rules import LEAD, RULES, Rule
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
