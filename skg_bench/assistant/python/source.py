@@ -1,18 +1,19 @@
 """Classes of somebody else: where they come from, and the digest of their source text."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import packages_distributions, version
-from inspect import getsource
+from inspect import getsource, unwrap
 from linecache import getlines
 from pathlib import Path
 from pkgutil import resolve_name
 from textwrap import dedent
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from skg_bench.assistant.python.working_directory import unmoved
@@ -29,6 +30,7 @@ from skg_bench.core.package import (
 )
 
 _NOTEBOOK = "__main__"
+_PLACE = re.compile(r" at 0x[0-9a-fA-F]+")
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), tuple, list, dict, set, frozenset, range)
 
 
@@ -208,7 +210,9 @@ def _texts(kind: type) -> Iterator[str]:
             continue
         seen[name] = _text(name, value)
         modules |= {_module(value), *imports_in(dedent(seen[name]))}
-        waiting.extend((inner, around[inner]) for inner in _names(value) if inner in around)
+        names = _names(value) | _decorators(value, seen[name])
+        waiting.extend((inner, around[inner]) for inner in names if inner in around)
+        waiting.extend((f"{name}.{inner}", kept) for inner, kept in _kept(value))
     yield from (f"{name}\0{seen[name]}" for name in sorted(seen))
     yield from filter(None, [imported_digest(modules, Path.cwd())])
 
@@ -247,7 +251,7 @@ def _cell_text(value: Any) -> str | None:
     if not isinstance(value, type) or hasattr(sys.modules[_NOTEBOOK], "__file__"):
         return None
     for member in vars(value).values():
-        function = getattr(member, "__func__", getattr(member, "fget", member))
+        function = unwrap(_function(member))
         if isinstance(function, FunctionType):
             cell = "".join(getlines(function.__code__.co_filename))
             classes = [node for node in ast.walk(ast.parse(cell)) if isinstance(node, ast.ClassDef)]
@@ -262,12 +266,64 @@ def _names(value: Any) -> set[str]:
     if isinstance(value, FunctionType):
         return _of_code(value.__code__)
     if isinstance(value, type) and value.__module__ == _NOTEBOOK:
-        members = [part for base in value.__mro__ for part in vars(base).values()]
-        functions = [getattr(part, "__func__", getattr(part, "fget", part)) for part in members]
-        return {base.__qualname__ for base in value.__mro__}.union(
-            *(_names(part) for part in functions if isinstance(part, FunctionType))
-        )
+        members = [_function(part) for part in vars(value).values()]
+        return set[str]().union(*(_names(part) for part in members if isinstance(part, FunctionType)))
     return set()
+
+
+def _function(member: Any) -> Any:
+    """The function of a method, a static or class method or a property; else the member itself."""
+    return getattr(member, "__func__", getattr(member, "fget", member))
+
+
+def _kept(value: Any) -> Iterator[tuple[str, Any]]:
+    """What a class or function has had since it was defined, with names: classes that it is made of, attributes,
+    defaults, what it closes over. The same text makes another one where the globals that it read were others.
+    """
+    if isinstance(value, FunctionType):
+        yield from _kept_by(value, value.__qualname__)
+    elif isinstance(value, type) and value.__module__ == _NOTEBOOK:
+        yield from ((base.__qualname__, base) for base in value.__mro__[1:] if base.__module__ == _NOTEBOOK)
+        for name, member in vars(value).items():
+            function = _function(member)
+            if not isinstance(function, FunctionType):
+                if not name.startswith("__") and not _written_in(member, value.__qualname__):
+                    yield name, _plainly(member)
+                continue
+            if not _written_in(function, value.__qualname__):
+                yield name, function
+            yield from ((f"{name}.{inner}", kept) for inner, kept in _kept_by(function, value.__qualname__))
+
+
+def _kept_by(function: FunctionType, owner: str) -> Iterator[tuple[str, Any]]:
+    """Defaults of a function, and what it closes over, but for what the text of `owner` holds."""
+    defaults = enumerate(function.__defaults__ or ())
+    kept = {**{str(i): each for i, each in defaults}, **(function.__kwdefaults__ or {})}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if name != "__class__" and cell != CellType():  # an empty one has nothing yet
+            kept[name] = cell.cell_contents
+    yield from ((name, _plainly(each)) for name, each in kept.items() if not _written_in(each, owner))
+
+
+def _written_in(value: Any, owner: str) -> bool:
+    """Does the text of a class or function hold that of a function or class, in which names are looked up later?"""
+    made_by_dataclass = "__create_fn__."  # of its fields
+    return isinstance(value, type | FunctionType) and value.__qualname__.startswith((f"{owner}.", made_by_dataclass))
+
+
+def _plainly(value: Any) -> Any:
+    """The value if it has a text or is plain; else how it shows itself, without its place in memory."""
+    return value if isinstance(value, type | FunctionType | ModuleType) else _PLACE.sub("", repr(value))
+
+
+def _decorators(value: Any, text: str) -> set[str]:
+    """Global names in decorators of a class or function of the notebook, and of its methods."""
+    if not isinstance(value, type | FunctionType) or value.__module__ != _NOTEBOOK:
+        return set()
+    definitions = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    written = [node for node in ast.walk(ast.parse(dedent(text))) if isinstance(node, definitions)]
+    names = (ast.walk(each) for node in written for each in node.decorator_list)
+    return {name.id for each in names for name in each if isinstance(name, ast.Name)}
 
 
 def _of_code(code: CodeType) -> set[str]:

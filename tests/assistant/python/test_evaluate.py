@@ -83,8 +83,9 @@ def test_errors_of_a_script_are_short_and_name_the_line_of_a_class(tmp_path: Pat
     assert (len(extract_tb(raised.value.__traceback__)), raised.value.__cause__) == (2, None)
 
 
-CELLS = """
+KERNEL = """
 import linecache, sys
+from skg_bench.assistant.python.source import ClassSource
 
 def cell(text):
     name = f"/tmp/ipykernel_{len(linecache.cache)}.py"
@@ -92,6 +93,8 @@ def cell(text):
     exec(compile(text, name, "exec"), sys.modules["__main__"].__dict__)
 
 del __file__
+"""
+CELLS = """
 cell('''PREFIX = "As I said: "
 class Base:
     def answer(self, user, time, message, model):
@@ -101,7 +104,6 @@ cell('''class Mine(Base):
     def save(self): return b""
     def load(self, user, data): pass
 ''')
-from skg_bench.assistant.python.source import ClassSource
 first = ClassSource.of("__main__:Mine", None, {}).digest()
 cell("PREFIX = 'Again: '")
 print(first == ClassSource.of("__main__:Mine", None, {}).digest(), len(first))
@@ -111,9 +113,44 @@ print(first == ClassSource.of("__main__:Mine", None, {}).digest(), len(first))
 def test_classes_of_cells_have_their_text_though_a_kernel_has_no_file(tmp_path: Path) -> None:
     """Once, `evaluate` of the README's class was refused in each Jupyter kernel."""
     file = tmp_path / "kernel.py"
-    file.write_text(CELLS, "utf-8")
+    file.write_text(KERNEL + CELLS, "utf-8")
     made = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (made.stdout.split(), made.stderr) == (["False", "64"], "")
+
+
+KEPT = """
+def digest():
+    return ClassSource.of("__main__:It", None, {}).digest()
+
+for before, text in (
+    ("LIMIT = {}", "class It:\\n    limit = LIMIT"),
+    ("LIMIT = {}", "class It:\\n    def __init__(self, limit=LIMIT): pass"),
+    ("LIMIT = {}", "class It:\\n    def save(self, *, limit=LIMIT): pass\\n    def load(self, user, data): pass"),
+    ("LIMIT = {}", "from dataclasses import dataclass, field\\n@dataclass\\nclass It:\\n    limit: int = LIMIT\\n"
+                   "    memory: dict = field(default_factory=dict)"),
+    ("def made(n):\\n    def rule(): return n\\n    return rule\\nrule = made({})",
+     "class It:\\n    def held(self): rule()"),
+    ("class Base:\\n    def held(self): return {}", "class It(Base):\\n    def save(self): return b''\\n"
+                                                    "    def load(self, user, data): return super()"),
+    ("def often(f):\\n    def more(*a): return f(*a) or {}\\n    return more", "class It:\\n    @often\\n"
+                                                                             "    def held(self): pass"),
+):
+    body = text + "\\n    def answer(self, user, time, message, model): return model(message)\\n"
+    found = []
+    for number in (1, 2, 1):
+        cell(before.format(number))
+        cell(body)
+        found.append(digest())
+    print(found[0] == found[2] != found[1])
+"""
+
+
+def test_a_class_of_a_cell_counts_with_what_it_got_when_it_was_defined(tmp_path: Path) -> None:
+    """Once, a cell that was run again with another LIMIT got the finished run of the one before."""
+    file = tmp_path / "kernel.py"
+    file.write_text(KERNEL + KEPT, "utf-8")
+    made = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (made.stdout.split(), made.stderr) == (["True"] * 7, "")
 
 
 def test_a_class_inside_of_a_function_is_refused_by_name() -> None:
