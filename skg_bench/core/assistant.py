@@ -133,8 +133,8 @@ class FromBook:
     skill: I32  # number of the skill that was served, -1: none; for the log and for its feedback
     propensity: F64  # probability with which this was chosen
     source: I32  # turn (`Message.turn`) whose answer is given again, -1: none; for the log
-    compared: I32  # answer with which a judge compares that of the model, -1: none; gives feedback `agrees`, which
-    # errs and has a price (`comparison` in conf/config.yaml)
+    compared: I32  # answer with which a judge compares that of the model, -1: none, or the model does not answer; gives
+    # feedback `agrees`, which errs and has a price (`comparison` in conf/config.yaml)
     says: U64  # key of what the served skill says, 0: nothing (core/content.py)
     cost: Completions  # what the assistant spent itself; FREE (core/types.py): nothing
 
@@ -150,7 +150,8 @@ class Recalled:
     """The case of a reply of the model with several earlier answers in its prompt, in their order; `answer` is one of
     them. That counts which is the first about this request, else the last.
 
-    Each makes the prompt longer by its words (core/spoken.py: `answer_words`), which the engine counts.
+    Each makes the prompt longer by its words, once (core/spoken.py: `answer_words`), which the engine counts. An answer
+    in a prompt costs that in any case but `FromBook`, whose skill costs the `skill_tokens` of the model alone.
     """
 
     answers: I32  # [B, K] ids in `Experience.answer`, -1: none

@@ -112,13 +112,13 @@ class Spoken:
         return replace(response, quality=np.where(leaked, WRONG, response.quality).astype(np.int32))
 
     def cost(self, called: Completions, llm: LLM, draws: Draws, latency_ms: float) -> Completions:
-        """Costs `called`, in which those of words are what the model cost for them; without a call an earlier answer
-        takes `latency_ms`.
+        """Costs `called` and of the assistant's own calls, in which those of words are what the model cost for them;
+        without a call an earlier answer takes `latency_ms`.
         """
         spent, free = self.calls.cost(llm, draws), self.worded & ~self.calls.made(len(self.worded))
         latency = np.where(self.unjudged, 0.0, latency_ms)
-        mine = replace(spent, latency_ms=np.where(free, latency, spent.latency_ms))
-        columns = (np.where(self.worded, getattr(mine, f.name), getattr(called, f.name)) for f in fields(Completions))
+        mine, more = replace(spent, latency_ms=np.where(free, latency, spent.latency_ms)), total(called, spent)
+        columns = (np.where(self.worded, getattr(mine, f.name), getattr(more, f.name)) for f in fields(Completions))
         return Completions(*columns)
 
 

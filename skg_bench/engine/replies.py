@@ -10,7 +10,18 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.spoken import ANSWER_FRAME
 from skg_bench.core.types import CAUSES, FREE, Completions
-from skg_bench.core.world import FALLBACK, PROMPTED, UNKNOWN, WRONG, AsServed, Execution, Metered, Response, Silence
+from skg_bench.core.world import (
+    FALLBACK,
+    PROMPTED,
+    UNKNOWN,
+    WRONG,
+    AsServed,
+    Execution,
+    Metered,
+    Response,
+    Silence,
+    calls,
+)
 from skg_bench.engine.text_view import Heard
 
 _NONE = CAUSES.index("none")
@@ -77,13 +88,15 @@ class Earlier:
 
 
 def recalled_words(reply: Reply, earlier: Earlier) -> I32 | int:
-    """Words `[B]` that recalled answers add to the prompt."""
+    """Words `[B]` that earlier answers add to the prompt, each once; a skill costs `skill_tokens` of the model."""
     match reply.case:
-        case Recalled(answers):
-            row, column = (answers >= 0).nonzero()
-            return np.bincount(row, earlier.words(row, answers[row, column]), len(answers)).astype(np.int32)
-        case _:
+        case FromBook() | InWords():
             return 0
+        case _:
+            answers = np.where((reply.how == PROMPTED)[:, None], in_prompt(reply, reply.answer), -1)
+    row, column = (answers >= 0).nonzero()
+    row, handle = np.unique(np.stack([row, answers[row, column]]), axis=1)
+    return np.bincount(row, earlier.words(row, handle), len(answers)).astype(np.int32)
 
 
 def check_given(given: I32, name: str, answer: I32, which: Bool) -> None:
@@ -116,6 +129,7 @@ def check_reply(reply: Reply, parts: ReplyParts, given: I32, *, answers: bool) -
         check_spent(cost, np.arange(len(reply.how)))
     if compared is not None:
         check_given(given, "compared", compared, compared >= 0)
+        _check_compared(reply.how, compared)
     if not answers:
         return
     serves = reply.how != FALLBACK
@@ -128,6 +142,28 @@ def check_reply(reply: Reply, parts: ReplyParts, given: I32, *, answers: bool) -
         case Recalled(recalled):
             for column in recalled.T:
                 check_given(given, "answers", column, column >= 0)
+            _check_recalled(reply, recalled)
+
+
+def _check_compared(how: I32, compared: I32) -> None:
+    if (idle := (compared >= 0) & ~calls(how)).any():
+        row = int(idle.argmax())
+        raise RowError(
+            row,
+            f"Reply.compared is {compared[row]}, and the model does not answer this user: a judge compares the model's "
+            "answer with another one. Valid is -1 where how is STORED or PROCEDURE",
+        )
+
+
+def _check_recalled(reply: Reply, recalled: I32) -> None:
+    elsewhere = (reply.how == PROMPTED) & (reply.answer >= 0) & (recalled != reply.answer[:, None]).all(axis=1)
+    if elsewhere.any():
+        row = int(elsewhere.argmax())
+        raise RowError(
+            row,
+            f"Reply.answer is {reply.answer[row]}, and Recalled.answers of this user do not hold it; valid is one of "
+            "them, as each answer in a prompt is paid",
+        )
 
 
 def skills_of(reply: Reply, n: int) -> I32:

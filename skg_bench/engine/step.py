@@ -180,7 +180,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     if paid is not None:
         response = replace(response, feedback=feedback)
     earlier = _earlier(scene, state)
-    length = earlier.words_of[turn.event.text] + recalled_words(reply, earlier)
+    length = earlier.words_of[turn.event.text] + (recalled_words(reply, earlier) if scene.reading is None else 0)
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with naming(llm):
         check_spent(called, turn.rows)
