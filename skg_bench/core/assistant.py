@@ -147,8 +147,8 @@ class FromBook:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The case of a reply of the model with several earlier answers in its prompt, in their order; `answer` is one of
-    them. That counts which is the first about this request, else the last.
+    """The case of a reply of the model with several earlier answers in its prompt; `answer` is one of them. That counts
+    which is the newest about this request, else the newest.
 
     Each makes the prompt longer by its words, once (core/spoken.py: `answer_words`), which the engine counts. An answer
     in a prompt costs that in any case but `FromBook`, whose skill costs the `skill_tokens` of the model alone.
@@ -173,7 +173,7 @@ class Reply:
     an answer by its reference, `[answer ...]`, wherever it stands in the words; the last one counts:
 
     * that of the answer to this very message, for which the model was asked: `FALLBACK`; with earlier answers in a
-      prompt: `PROMPTED`, by the first of these that is about this request, else by the last;
+      prompt: `PROMPTED`, by the newest of these that is about this request, else by the newest;
     * that of an answer that this user's assistant had earlier: `STORED`;
     * any other, wherever it stands in the words or in a prompt: a leak. It is wrong, and users rate it so.
 

@@ -57,6 +57,7 @@ class Spoken:
     unjudged: Bool  # no reference is in the words
     source: I32  # turn whose answer was said, -1: none
     model: tuple[I32, I32]  # how the model answered, if it did, and the answer in its prompt, as `how` and `answer`
+    recalled: I32  # [B, K] all answers in prompts of the model, -1: none
     unsaid: Bool  # the model answered, and the words are no answer of this turn
     calls: Calls
 
@@ -66,6 +67,10 @@ class Spoken:
             np.where(self.worded, self.how, reply.how).astype(np.int32),
             np.where(self.worded, self.answer, reply.answer).astype(np.int32),
         )
+
+    def in_prompt(self, answer: I32) -> I32:
+        """Answers `[B, K]` that are in the prompt, if there is one: `answer` `[B]`, and all to which prompts refer."""
+        return np.column_stack([answer, self.recalled]).astype(np.int32)
 
     def beside(self, reply: Reply) -> tuple[I32, I32] | None:
         """How users are served if they are given what the model said where they were not; None: there is no such user.
@@ -153,12 +158,15 @@ def spoken(query: Message, case: InWords, keys: U64, truth: GroundTruth, earlier
     strange[memory.row[memory.handle < 0]] = answers
     referred |= strange
     fresh, known = fresh & ~strange, referred & ~fresh & ~strange & (handle >= 0)
-    fallback, prompt = np.full(n, FALLBACK, np.int32), counting(memory.row, memory.handle, n, truth)
+    fallback, prompt = np.full(n, FALLBACK, np.int32), counting(memory.row, memory.handle, n, truth, earlier.given)
     fallback[memory.row] = PROMPTED
     how = np.where(fresh, fallback, np.where(known, STORED, np.where(referred, LEAKED, FALLBACK))).astype(np.int32)
     answer = np.where(fresh, prompt, np.where(known, handle, -1)).astype(np.int32)
     source = np.where(known, earlier.given[np.arange(n), np.where(known, handle, 0)], -1).astype(np.int32)
-    return Spoken(worded, how, answer, worded & ~referred, source, (fallback, prompt), answers & made & ~fresh, calls)
+    return Spoken(
+        worded, how, answer, worded & ~referred, source, (fallback, prompt), _by_user(memory, n),
+        answers & made & ~fresh, calls,
+    )  # fmt: skip
 
 
 def said_words(query: Message, keys: U64, answer: I32, reply: Reply) -> list[str]:
@@ -227,3 +235,11 @@ def _calls(prompts: Sequence[tuple[int, str]], message: I32, quotes: _Quotes, ea
     paid = np.bincount(had.text[first], earlier.words(had.row[first], had.handle[first]), len(row))
     words = np.maximum(counted, earlier.words_of[message[row]] + paid)
     return Calls(row, words.astype(np.int32), recalls)
+
+
+def _by_user(memory: _Quotes, n: int) -> I32:
+    """Handles of answers in prompts by user, `[n, K]`, -1: none."""
+    place = np.arange(len(memory.row)) - np.searchsorted(memory.row, memory.row)
+    handles = np.full((n, int(place.max(initial=-1)) + 1), -1, np.int32)
+    handles[memory.row, place] = memory.handle
+    return handles

@@ -50,26 +50,26 @@ def in_prompt(reply: Reply, answer: I32) -> I32:
             return answer[:, None]
 
 
-def counting(row: I64, handle: I32, n: int, truth: GroundTruth) -> I32:
-    """Answers `[n]` that count of those in prompts: the first that is about this request, else the last; -1: none is
-    there. These are flat over m, by user `row` and then in order of the prompt; -1: of nobody's.
+def counting(row: I64, handle: I32, n: int, truth: GroundTruth, given: I32) -> I32:
+    """Answers `[n]` that count of those in prompts: the newest that is about this request, else the newest, in whatever
+    order they stand there; -1: none is there. These are flat over m, with their users `row`, -1: of nobody's. `given`
+    `[B, W]`: the turn of each, by handle.
     """
     answer = np.full(n, -1, np.int32)
     if len(row):
-        about = ((truth.judge(row, handle, "rightly now") != WRONG) & (handle >= 0)).nonzero()[0][::-1]
-        answer[row] = handle
-        answer[row[about]] = handle[about]
+        about = (truth.judge(row, handle, "rightly now") != WRONG) & (handle >= 0)
+        order = np.lexsort((np.where(handle >= 0, given[row, handle], -1), about, row))
+        answer[row[order]] = handle[order]  # of several the last stays
     return answer
 
 
-def answer_of(reply: Reply, truth: GroundTruth) -> I32:
+def answer_of(reply: Reply, truth: GroundTruth, given: I32) -> I32:
     """Answers `[B]` with which the users are served, -1: none."""
     match reply.case:
         case Recalled(answers):
             row, column = (answers >= 0).nonzero()
-            return np.where(
-                reply.how == PROMPTED, counting(row, answers[row, column], len(answers), truth), reply.answer
-            )
+            counted = counting(row, answers[row, column], len(answers), truth, given)
+            return np.where(reply.how == PROMPTED, counted, reply.answer)
         case _:
             return reply.answer
 

@@ -158,13 +158,16 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         check_reply(reply, parts, state.given, answers=scene.reading is None)
     llm: LLM = state.arm.llm
     spoken_words = None if words is None else _spoken(scene, state, turn, words)
-    how, known = (reply.how, answer_of(reply, turn.truth)) if spoken_words is None else spoken_words.served(reply)
+    how, known = reply.how, answer_of(reply, turn.truth, state.given)
+    if spoken_words is not None:
+        how, known = spoken_words.served(reply)
     compared = np.full(len(how), -1, np.int32) if compared is None else compared
     sayings = UNREAD if scene.reading is None else _sayings(scene.reading, state, how, says)
 
     def served(how: I32, answer: I32) -> Served:
         ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
-        return Served(how, answer, ability, if_misled, compared, sayings, in_prompt(reply, answer))
+        recalled = in_prompt(reply, answer) if spoken_words is None else spoken_words.in_prompt(answer)
+        return Served(how, answer, ability, if_misled, compared, sayings, recalled)
 
     if spoken_words is not None and (beside := spoken_words.beside(reply)) is not None:
         state.users, minted = scene.world.respond(state.users, turn.event, served(*beside), turn.draws)

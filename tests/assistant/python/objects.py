@@ -68,17 +68,20 @@ class Recalling:
 
 
 class LastThree:
-    """Shows its model the last three answers, the newest first. `spelled`: how they and the message are written."""
+    """Shows its model the last three answers, or `most`, the newest first. `spelled`: how they and the message are
+    written.
+    """
 
-    def __init__(self, spelled: str) -> None:
-        self.spelled = spelled
+    def __init__(self, spelled: str, most: int = 3) -> None:
+        self.spelled, self.most = spelled, most
         self.kept: list[str] = []
 
     def answer(self, user: str, time: datetime, message: str, model: Any) -> str:
-        newest = self.kept[::-1][:3]
+        newest = self.kept[::-1][: self.most]
         bare = ["[answer " + words.rpartition("[answer ")[2] for words in newest]
         prompt = {
             "blanks": " ".join([*newest, message]),
+            "oldest": " ".join([*newest[::-1], message]),
             "lines": "\n".join([*newest, message]),
             "tabs": "\t".join([*newest, message]).replace(" ", "\t").replace("[answer\t", "[answer "),
             "glued": "".join([*newest, message]).replace(" ", "_").replace("[answer_", "[answer "),

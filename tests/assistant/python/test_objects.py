@@ -140,7 +140,7 @@ def test_earlier_answers_in_the_prompt_are_known(base: Run) -> None:
 @pytest.mark.usefixtures("bare")
 def test_one_memory_has_one_price_however_its_prompts_are_written(tmp_path: Path) -> None:
     """Once a prompt cost its blanks and one: with tabs for blanks, or with references alone, it came out better."""
-    spelled = ("blanks", "lines", "tabs", "glued", "bare", "twice", "chat")
+    spelled = ("blanks", "oldest", "lines", "tabs", "glued", "bare", "twice", "chat")
     table = {each: unchecked("LastThree", f"assistant.parameters.spelled={each}") for each in spelled}
     control = ["assistant=recall", "assistant.recalls=last", "assistant.last=3"]
     made = run(tmp_path / "run", arms(never=NEVER, control=control, **table), "reference=never")

@@ -155,3 +155,19 @@ def test_a_prompt_costs_the_words_of_all_that_it_recalls(run: Run) -> None:
         due = before.to_numpy() * llm["tokens_per_word"] + recalls * llm["skill_tokens"]
         assert abs(paid - due)[fits].max() <= 1.0
         assert paid[fits].max() > 1000
+
+
+def test_facts_in_the_prompt_of_a_class_are_read_in_any_order_and_as_those_of_a_reply(tmp_path: Path) -> None:
+    """Once the model read one answer of a prompt of a class, of a chat in order the oldest: new facts were lost."""
+    file = Path(__file__).parents[2] / "assistant" / "python" / "objects.py"
+    mine = ["assistant=python", f"assistant.file={file}:LastThree", "assistant.controls=false"]
+    parameters = "assistant.parameters.most=60", "assistant.parameters.spelled"
+    table = {each: [*mine, parameters[0], f"{parameters[1]}={each}"] for each in ("blanks", "oldest")}
+    table["control"] = ["assistant=recall", "assistant.recalls=last", "assistant.last=60"]
+    made = played(tmp_path / "run", table, "reference=control")
+    newest, oldest, control = (rows(made, "turns", arm, range(USERS)).to_pandas() for arm in table)
+    columns = ["serving", "prompt", "manner", "answer_correct", "tokens_in", "cost_usd"]
+    assert newest[columns].equals(oldest[columns])
+    told = newest.need == "told"
+    assert (newest[told].prompt == "fact").sum() > 60
+    assert newest[told].prompt.tolist() == control[told].prompt.tolist()
