@@ -115,6 +115,9 @@ def _answered(summary: Summary, arm: str) -> str:
     if not arm_figures["hit_rate"].mean:
         return f"{code(arm)} would have given no stored answer."
     hits = share_of(arm_figures["hit_rate"])
+    if prompts_alone(summary, arm):
+        unknown = "What the model would have said then is not in the log"
+        return f"{code(arm)} would have put earlier answers into the model's prompt at {hits} of requests. {unknown}."
     text = f"{code(arm)} would have given a stored answer, right or wrong, to {hits} of requests"
     if other := share("other_intent"):
         text += (
@@ -128,6 +131,12 @@ def _answered(summary: Summary, arm: str) -> str:
         text += f". In {same} of these it is, word for word, the answer that the log gave"
         text += f", in {reworded} another one that had been given to the same intent" if reworded else ""
     return f"{text}."
+
+
+def prompts_alone(summary: Summary, arm: str) -> bool:
+    """Does an arm use memory in prompts of the model alone, and gives no stored answer?"""
+    totals = summary.totals[arm]
+    return bool(totals["hit"]) and totals["call"] == totals["turn"]
 
 
 def _saved(summary: Summary, arm: str) -> str | None:
@@ -149,8 +158,8 @@ def _bounds(summary: Summary, arm: str) -> str | None:
     """Lower and upper bound of the share of wrong answers from memory, with what each counts."""
     figures = (summary.arms[arm].get(bound) for bound in ("wrong_lower", "wrong_upper"))
     lower, upper = (None if figure is None else figure.mean for figure in figures)
-    if lower is None or upper is None:  # a lower one alone is the share for another intent, which stands before
-        return None
+    if lower is None or upper is None or prompts_alone(summary, arm):
+        return None  # a lower one alone is the share for another intent, which stands before
     knows = (summary.log or {})["knows"]
     counted = ["they belong to another intent"] * ("intent" in knows)
     counted += ["users rated them a miss"] * ("satisfaction" in knows)
