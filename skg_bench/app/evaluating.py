@@ -16,7 +16,7 @@ from skg_bench.analysis.report.hit_cosines import cosine_sentences
 from skg_bench.analysis.report.outside_arms import outside_sentences
 from skg_bench.analysis.summary import read_summary
 from skg_bench.app import api
-from skg_bench.app.overrides import override_value, refuse_one_text
+from skg_bench.app.overrides import check_texts, override_value
 from skg_bench.core.errors import UsageError, brief
 from skg_bench.core.foreign import text_of
 from skg_bench.core.text import printable, wrapped
@@ -82,8 +82,9 @@ def evaluate(
 
     Raises UsageError for a class that cannot be played, and for bad overrides.
     """
-    refuse_one_text(overrides)
     name, chosen = _chosen(assistant)
+    check_texts(overrides)
+    _check_names(name, arms or {}, overrides)
     mine = ["assistant=python", chosen]
     if parameters:
         mine.append(f"assistant.parameters={override_value(parameters)}")
@@ -95,7 +96,7 @@ def evaluate(
         question,
         f"arms={json.dumps(table, ensure_ascii=False)}",
         f"reference={_REFERENCE}",
-        f"learner={name}",
+        f"learner={override_value(name)}",
         "contrasts=[]",
     ]
     alone = ["workers=1"] if chosen.startswith('assistant.target="__main__') else []
@@ -105,6 +106,24 @@ def evaluate(
     lines = [*outside_sentences(run, _REFERENCE), *of_arms, *verdict.finding_sentences(summary, name)]
     lines += [*verdict.cautions(summary), *silence_sentences(run), *cosine_sentences(run)]
     return Evaluation(run, name, [sentence.text for sentence in lines])
+
+
+def _check_names(name: str, arms: Mapping[str, Sequence[str]], overrides: Sequence[str]) -> None:
+    """Raises UsageError where the model alone, with which the class is compared, would be something else."""
+    if name == _REFERENCE:
+        raise UsageError(
+            f"the class is called {name}, as the model alone is, with which it is compared; give it another name"
+        )
+    for taken in (_REFERENCE, name):
+        if taken in arms:
+            what = "the model alone" if taken == _REFERENCE else "the class"
+            raise UsageError(f"arms={{{taken!r}: ...}}: {what} is called {taken} already; give this arm another name")
+    for text in overrides:
+        if text.partition("=")[0].lstrip("+~") in ("reference", "arms", f"arms.{_REFERENCE}", f"arms.{name}"):
+            raise UsageError(
+                f"{text}: evaluate compares the class with the model alone; give further arms of the class by "
+                "arms={...}, and play anything else by skg_bench.run and skg_bench.compare"
+            )
 
 
 def _deepened(mine: Sequence[str], texts: Sequence[str]) -> list[str]:

@@ -59,10 +59,15 @@ def parse(texts: Sequence[str], where: str = "") -> list[Override]:
     return parsed
 
 
-def refuse_one_text(overrides: object) -> None:
-    """Raises UsageError for one text in the place of several, which would be read letter by letter."""
-    if isinstance(overrides, str):
-        raise UsageError(f"overrides are a list of texts: give [{overrides!r}] in place of {overrides!r}")
+def check_texts(overrides: object) -> None:
+    """Overrides that a script gives are a list of texts.
+
+    Raises UsageError for one text, and for anything else.
+    """
+    if isinstance(overrides, list | tuple) and all(isinstance(text, str) for text in overrides):
+        return
+    hint = f"[{overrides!r}]" if isinstance(overrides, str) else "['users=12', 'weeks=4']"
+    raise UsageError(f"overrides were given as {overrides!r}; valid is a list of texts, such as {hint}")
 
 
 def override_value(value: object) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Stackable
+from skg_bench.core.assistant import Keeping, Stackable
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay_of
@@ -71,6 +71,11 @@ def _unread(arm: Arm, world: World[Any]) -> str | None:
     if world.domain.answers and any(phase.mood == "fresh" for phase in arm.phases):
         return "has mood=fresh, and users remember nothing that was said here; leave mood out"
     assistants = [phase.assistant for phase in arm.phases]
+    if not world.domain.answers and (words := [each.name for each in assistants if isinstance(each, Keeping)]):
+        return (
+            f"says words of its own ({words[0]}), and this world reads what skills of a skillbook say, and no words; "
+            "take simulator=assistant, facts or told"
+        )
     reasons = [assistant.unread(world) for assistant in assistants if isinstance(assistant, Stackable)]
     return next((reason for reason in reasons if reason), None)
 

@@ -33,7 +33,9 @@ def test_dir_shows_what_is_public_and_nothing_else() -> None:
 def test_one_text_in_the_place_of_a_list_is_refused_with_what_to_write() -> None:
     """It was read letter by letter: `p: missing EQUAL`."""
     for play in (skg_bench.run, lambda texts: skg_bench.evaluate("my.py:Mine", texts)):
-        with pytest.raises(skg_bench.UsageError, match=r"give \['profile=smoke'\] in place of 'profile=smoke'"):
+        with pytest.raises(
+            skg_bench.UsageError, match=r"'profile=smoke'; valid is a list of texts, such as \['profile=smoke'\]"
+        ):
             play("profile=smoke")
 
 

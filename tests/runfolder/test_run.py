@@ -47,6 +47,12 @@ def test_rows_come_by_user_and_turn_from_the_shards_of_that_arm_only(folder: Pat
     ]  # fmt: skip
 
 
+def test_an_unknown_column_is_no_torn_file(folder: Path) -> None:
+    """Once, a misspelt column was said to be a torn file, which the same command would make again."""
+    with pytest.raises(UsageError, match=r"have no column 'vlaue'; valid: .*kind, value"):
+        Run(folder).feedback("skg", ["vlaue"])
+
+
 def test_only_the_shard_of_the_users_is_read(folder: Path) -> None:
     file = folder / "feedback" / "skg.0000001.parquet"
     file.write_bytes(b"torn")

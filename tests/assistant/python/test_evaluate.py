@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 from traceback import extract_tb
+from typing import Any
 
 import pytest
 
@@ -248,3 +249,43 @@ def test_parameters_are_the_keywords_of_the_class(tmp_path: Path, monkeypatch: p
     ) as error:
         skg_bench.evaluate("mine.py:Mine", parameters={"api_key": "hunter2-and-more"})
     assert "hunter2" not in str(error.value)
+
+
+BODY = "class {}:\n    def answer(self, user, time, message, model):\n        return model(message)\n"
+SMALL = ["users=2", "weeks=1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "reason"),
+    [
+        ("never", {}, "the class is called never, as the model alone is, with which it is compared"),
+        ("It", {"arms": {"never": ["freeze=all", "freeze_at=9"]}}, "the model alone is called never already"),
+        ("It", {"arms": {"It": ["freeze=all", "freeze_at=9"]}}, "the class is called It already"),
+        ("It", {"overrides": ["reference=It"]}, "reference=It: evaluate compares the class with the model alone"),
+        ("It", {"overrides": ["arms.never=[policy=always]"]}, "evaluate compares the class with the model alone"),
+        ("It", {"overrides": "users=2"}, r"given as 'users=2'; valid is a list of texts, such as \['users=2'\]"),
+        ("Größe", {}, r"arm 'Größe': its name must be a name of letters, digits, - and _"),
+        ("It", {"parameters": {"days": float("inf")}}, r"arm 'It': assistant.parameters.days=inf must be a finite"),
+    ],
+)
+def test_what_would_not_be_held_against_the_model_alone_is_refused(
+    tmp_path: Path, name: str, more: dict[str, Any], reason: str
+) -> None:
+    """Once, a class called `never` was compared with nobody, and such arms took the place of the model or the class."""
+    (tmp_path / "my.py").write_text(BODY.format(name), "utf-8")
+    with pytest.raises(UsageError, match=reason):
+        skg_bench.evaluate(f"{tmp_path / 'my.py'}:{name}", **{"overrides": SMALL, **more})
+    assert not finished(tmp_path)
+
+
+def test_a_class_is_refused_where_the_world_reads_no_words(tmp_path: Path) -> None:
+    """Once, its controls said that this was a fault of skg_bench, and without them the page was a traceback."""
+    (tmp_path / "my.py").write_text(BODY.format("It"), "utf-8")
+    arm = f"+arms.it=[assistant=python,assistant.file={tmp_path / 'my.py'}:It]"
+    with pytest.raises(UsageError, match=r"arm 'it' says words of its own \(.*my.py:It\), and this world reads what"):
+        skg_bench.run(["experiment=guardian", *SMALL, arm, f"out={tmp_path / 'run'}"])
+
+
+def test_overrides_of_a_script_are_a_list() -> None:
+    with pytest.raises(UsageError, match="overrides were given as 'profile=smoke'; valid is a list of texts"):
+        skg_bench.run("profile=smoke")
