@@ -8,6 +8,7 @@ import asyncio
 import base64
 import hmac
 import json
+import re
 import secrets
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -27,6 +28,7 @@ ModelAnswer = Callable[[ChatRequest], Awaitable[ChatChoice]]
 JobAnswer = Callable[[ChatRequest], Awaitable[HttpReply]]
 MODEL_NAME = "skg-bench"  # listed name of the model; requests may give any other name
 _SCALE = 4000.0  # of vectors on the embedding grid
+_PSEUDONYM = re.compile(r"user-[0-9a-f]{16}")  # of users of a run (core/assistant.py: `who`)
 _MOST_TEXTS = 2048  # of one request for vectors, as OpenAI's
 
 
@@ -144,6 +146,8 @@ class Gateway:
         """The message under way that a request belongs to, or the reason that none or several fit."""
         if not self._open:
             return "a request came while no message was under way"
+        if _PSEUDONYM.fullmatch(request.user or "") and all(call.user != request.user for call in self._open):
+            return f"a request came for {request.user}, whose message is answered"
         last, every = request.last_words, request.all_words
         rules: Sequence[Callable[[OpenCall], bool]] = (
             lambda call: call.user == request.user and call.words in every,

@@ -169,6 +169,22 @@ def test_whose_request_it_is_is_known_by_user_or_by_words_and_else_refused() -> 
     with_gateway(use)
 
 
+def test_what_is_asked_for_a_user_after_the_answer_is_charged_to_nobody_else() -> None:
+    """Once, the one message under way paid for it, and was given what another user's memory says."""
+    first, second = (f"user-{number:016x}" for number in (1, 2))
+
+    async def use(gateway: Gateway, client: LocalClient, key: dict[str, str]) -> None:
+        async with gateway.call(second, "yes", echo) as call:
+            for words in ("Summarise: yes", "yes"):
+                answer = await client.request("POST", "/chat/completions", body(words, user=first), key)
+                assert answer.status == 409
+            answer = await client.request("POST", "/chat/completions", body("rewritten", user="agent"), key)
+            assert (answer.status, len(call.requests)) == (200, 1)
+        assert set(gateway.unclear) == {f"a request came for {first}, whose message is answered"}
+
+    with_gateway(use)
+
+
 def test_two_messages_of_the_same_words_are_never_under_way_at_once() -> None:
     async def use(gateway: Gateway, client: LocalClient, key: dict[str, str]) -> None:
         most: dict[str, int] = {}

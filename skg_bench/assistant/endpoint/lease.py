@@ -174,8 +174,8 @@ class Lease:
             raise UsageError(f"the system asks for vectors that the run's embedder does not have: {gateway.trouble}")
         if gateway.unclear:
             raise OutsideFault(
-                f"it asked its model, and nobody knows for whom: {gateway.unclear[0]}; let it send on the field `user` "
-                "or the message as it is, or take assistant.at_once=1"
+                f"it asked its model, and nobody knows for whom: {gateway.unclear[0]}; let it ask before it answers, "
+                "and send on the field `user` or the message as it is, or take assistant.at_once=1"
             )
         keys = [request.key for request in call.requests]
         if len(set(keys)) < len(keys):
