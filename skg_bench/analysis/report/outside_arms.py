@@ -70,22 +70,36 @@ def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Itera
 
 
 def _unread(run: Run, arm: str, reference: str | None) -> Iterator[Sentence]:
-    """Caution where an assistant in words paid for more than the model alone, with no earlier answer in its prompt."""
+    """Cautions where an assistant in words asked its model several times, and where it paid for more than the model
+    alone, with no earlier answer in its prompt.
+    """
     of_words = arm in arms_of_own_words(run)
     in_words = run.domain.in_words  # there it reads them all
     if not reference or not of_words or in_words or run.manifest.get("log") or not run.finished:
         return
-    mine, alone = (run.turns(name, ["serving", "tokens_in"]) for name in (arm, reference))
-    if not pc.all(_asked(alone)).as_py():  # a reference that reuses answers says nothing of prompts
-        return
-    count = pc.sum(pc.and_(_asked(mine), pc.greater(mine["tokens_in"], alone["tokens_in"]))).as_py() or 0
-    if count:
+    mine, alone = (run.turns(name, ["serving", "tokens_in", "tokens_out"]) for name in (arm, reference))
+    if not pc.all(_asked(alone)).as_py() or _llm(run, arm) != _llm(run, reference):
+        return  # a reference that reuses answers, or asks another model, says nothing of prompts
+    several = pc.greater(mine["tokens_out"], alone["tokens_out"])  # calls at one event have answers of one length
+    longer = pc.and_(_asked(mine), pc.greater(mine["tokens_in"], alone["tokens_in"]))
+    if count := pc.sum(several).as_py() or 0:
+        yield Sentence(
+            f"{code(arm)} asked its model more than once at {count:,} of {len(mine):,} turns, and paid for each call. "
+            "All calls at one message get the same words of the simulated model. The metric LLM calls counts such a "
+            "turn once.",
+            "caution",
+        )
+    if count := pc.sum(pc.and_(longer, pc.invert(several))).as_py() or 0:
         yield Sentence(
             f"{code(arm)} paid for more words than the model alone at {count:,} of {len(mine):,} turns, without an "
             "earlier answer in its prompts. Of a prompt the simulated model reads references of answers alone "
             "([answer ...]): other words are worth nothing in this world, whatever they say.",
             "caution",
         )
+
+
+def _llm(run: Run, arm: str) -> object:
+    return run.manifest["compositions"].get(arm, {}).get("llm")
 
 
 def _asked(table: pa.Table) -> pa.ChunkedArray:

@@ -185,7 +185,7 @@ def test_the_manifest_names_the_commit_of_the_files_own_repository(tmp_path: Pat
 def test_words_of_a_prompt_that_no_model_read_are_told(tmp_path: Path) -> None:
     table = arms(
         never=NEVER, pass_on=unchecked("PassOn"), dict=unchecked("ExactCache"), recalling=unchecked("Recalling"),
-        diary=unchecked("Diary"),
+        diary=unchecked("Diary"), twice=unchecked("Twice"),
     )  # fmt: skip
     made = run(tmp_path / "run", table, "reference=never")
     (said,) = [sentence for sentence in outside_sentences(made, "never") if "paid for more words" in sentence.text]
@@ -196,6 +196,8 @@ def test_words_of_a_prompt_that_no_model_read_are_told(tmp_path: Path) -> None:
     )
     assert (paid[0] > paid[1]).sum() > n / 2
     assert said.tone == "caution"
+    (twice,) = [sentence for sentence in outside_sentences(made, "never") if "more than once" in sentence.text]
+    assert twice.text.startswith(f"twice asked its model more than once at {n:,} of {n:,} turns, and paid for each")
     assert not any("paid for more words" in sentence.text for sentence in outside_sentences(made, "dict"))
     assert not any("paid for more words" in sentence.text for sentence in outside_sentences(made, None))
 
