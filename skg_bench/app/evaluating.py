@@ -19,6 +19,7 @@ from skg_bench.app import api
 from skg_bench.app.overrides import check_texts, override_value
 from skg_bench.core.errors import UsageError, brief
 from skg_bench.core.foreign import text_of
+from skg_bench.core.package import edited_files
 from skg_bench.core.text import printable, wrapped
 
 if TYPE_CHECKING:
@@ -100,12 +101,22 @@ def evaluate(
         "contrasts=[]",
     ]
     alone = ["workers=1"] if chosen.startswith('assistant.target="__main__') else []
+    edited_files()  # of an earlier run
     run = api.run([*words, *alone, *overrides], progress)
     summary = read_summary(run)
     of_arms = [sentence for arm, sentence in verdict.arm_sentences(summary) if arm in (name, *more)]
     lines = [*outside_sentences(run, _REFERENCE), *of_arms, *verdict.finding_sentences(summary, name)]
     lines += [*verdict.cautions(summary), *silence_sentences(run), *cosine_sentences(run)]
-    return Evaluation(run, name, [sentence.text for sentence in lines])
+    return Evaluation(run, name, [*_edited(), *(sentence.text for sentence in lines)])
+
+
+def _edited() -> list[str]:
+    """A sentence on modules that were edited and are played as they were, if there are such."""
+    if not (files := edited_files()):
+        return []
+    remedy = "Load it again (importlib.reload), or start Python anew"
+    names = ", ".join(map(str, files))
+    return [f"{names}: edited since this Python process imported it, and played as it was before. {remedy}."]
 
 
 def _check_names(name: str, arms: Mapping[str, Sequence[str]], overrides: Sequence[str]) -> None:

@@ -12,8 +12,10 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -106,14 +108,72 @@ def _apart(folder: str, inner: Sequence[str], names: Sequence[str]) -> bool:
 
 
 def content_digest(file: Path) -> str:
-    """Digest of a file: of one in Python as it was when it was first asked for, as Python, too, keeps its modules."""
-    return _code(file)[0] if file.suffix == ".py" else _data(*stamp(file))
+    """Digest of a file; of one in Python see `python_text`."""
+    return _read(file).digest if file.suffix == ".py" else _data(*stamp(file))
 
 
-@cache
-def _code(file: Path) -> tuple[str, frozenset[str]]:
+def python_text(file: Path) -> bytes:
+    """Content of a Python file as it was when it was first asked for, as Python, too, keeps its modules; as it is if
+    its module was loaded again since (importlib.reload, a notebook's autoreload).
+    """
+    return _read(file).content
+
+
+@dataclass(slots=True)
+class _PythonFile:
+    """Python file as this process read it."""
+
+    content: bytes
+    digest: str
+    imports: frozenset[str]
+    stamp: tuple[str, int, int]
+    spec: ModuleSpec | None  # of the module that is imported from it, which another load replaces; None: there is none
+
+
+_FILES: dict[Path, _PythonFile] = {}
+_EDITED: dict[Path, None] = {}  # files that were asked for, and have another text than their modules
+
+
+def _read(file: Path) -> _PythonFile:
+    known, now = _FILES.get(file), stamp(file)
+    if known is not None and (now == known.stamp or known.spec is None):
+        return known
+    spec = _specs([file]).get(file)
+    if known is not None and (spec is None or spec is known.spec):
+        _EDITED[file] = None
+        return known
     content = bytes_of(file)
-    return sha256(content).hexdigest(), imports_in(content)
+    known = _FILES[file] = _PythonFile(content, sha256(content).hexdigest(), imports_in(content), now, spec)
+    return known
+
+
+def _specs(files: Iterable[Path]) -> dict[Path, ModuleSpec]:
+    """Specs of the modules that are imported from files."""
+    names, specs = tuple({file.name for file in files}), dict[Path, ModuleSpec]()
+    modules: Sequence[object] = tuple(sys.modules.values()) if names else ()
+    for module in modules:
+        kept = vars(module) if isinstance(module, ModuleType) else {}
+        place, spec = kept.get("__file__"), kept.get("__spec__")
+        if isinstance(place, str) and place.endswith(names) and isinstance(spec, ModuleSpec):
+            specs[Path(place).resolve()] = spec
+    return specs
+
+
+def note_imports() -> None:
+    """Modules were imported from files that were read before: from now on it is seen when these are loaded again."""
+    waiting = [file for file, known in _FILES.items() if known.spec is None]
+    for file, spec in _specs(waiting).items():
+        if file in _FILES:
+            _FILES[file].spec = _FILES[file].spec or spec
+
+
+def edited_files() -> Sequence[Path]:
+    """Files of imported modules that were asked for since the last call, and edited since this process read them, and
+    not loaded again.
+    """
+    files = tuple(_EDITED)
+    _EDITED.clear()
+    return files
 
 
 @cache
@@ -207,4 +267,4 @@ def _listed(place: Path) -> str:
 
 
 def _imports_of(place: Path) -> frozenset[str]:
-    return frozenset[str]().union(*(_code(file)[1] for file in files_of(place) if file.suffix == ".py"))
+    return frozenset[str]().union(*(_read(file).imports for file in files_of(place) if file.suffix == ".py"))

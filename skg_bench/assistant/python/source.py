@@ -18,14 +18,16 @@ from typing import Any
 
 from skg_bench.assistant.python.working_directory import unmoved
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import bytes_of, text_of
+from skg_bench.core.foreign import text_of
 from skg_bench.core.package import (
     beyond_package,
     content_digest,
     files_of,
     imported_digest,
     imports_in,
+    note_imports,
     places_of,
+    python_text,
     within_package,
 )
 
@@ -42,6 +44,7 @@ class ClassSource:
     file: str | None
     text: str | None  # of the file
     parameters: Mapping[str, Any]
+    imported: str = ""  # digest of what the file imports
 
     @staticmethod
     def of(target: str | None, file: str | None, parameters: Mapping[str, Any]) -> "ClassSource":
@@ -61,8 +64,10 @@ class ClassSource:
             path, _, name = file.rpartition(":")
             if not path or not name.isidentifier():
                 raise UsageError(f"assistant.file={file!r} must read FILE:CLASS, such as my.py:ExactCache")
-            source = ClassSource(name, path, text_of(Path(path)), parameters)
+            text = text_of(Path(path))
+            source = ClassSource(name, path, text, parameters, _imported_by(path, text))
         source.kind()
+        note_imports()
         return source
 
     @property
@@ -81,8 +86,8 @@ class ClassSource:
         Raises UsageError where it cannot be found.
         """
         if self.file is not None:
-            return _of_file(self.file, str(self.text), self.target)
-        return _found(self.target) if self.notebook else _imported(self.target)
+            return _of_file(self.file, str(self.text), self.target, self.imported)
+        return _found(self.target)
 
     def made(self) -> Any:
         """A new object, without memory.
@@ -115,8 +120,7 @@ class ClassSource:
         Raises UsageError for a class whose text is not known.
         """
         if self.file is not None:
-            imported = imported_digest(imports_in(str(self.text)), Path(self.file).resolve().parent)
-            return _hash([str(self.text), *filter(None, [imported])])
+            return _hash([str(self.text), *filter(None, [self.imported])])
         if self.notebook:
             return _hash(_texts(self.kind()))
         return _of_package(self.kind().__module__.partition(".")[0])
@@ -129,13 +133,12 @@ def _hash(texts: Iterator[str] | list[str]) -> str:
     return digest.hexdigest()
 
 
-@cache
-def _imported(target: str) -> type:
-    return _found(target)
+def _imported_by(path: str, text: str) -> str:
+    return imported_digest(imports_in(text), Path(path).resolve().parent)
 
 
 def _found(target: str) -> type:
-    """A class by its name; in a notebook the one that has it now."""
+    """A class by its name: the one that has it now, as a cell may define it anew, and a module may be loaded again."""
     try:
         with unmoved(f"assistant.target={target!r}"):
             kind = resolve_name(target)
@@ -152,7 +155,7 @@ def _found(target: str) -> type:
 
 
 @cache
-def _of_file(path: str, text: str, name: str) -> type:
+def _of_file(path: str, text: str, name: str, _imported: str) -> type:
     module = ModuleType(f"skg_bench_file_{_hash([path, text])[:16]}")
     module.__file__ = path
     sys.modules[module.__name__] = module  # dataclasses look for the module of their class
@@ -183,7 +186,6 @@ def _of_package(root: str) -> str:
     return _hash([*_python_of_package(root), *data, *filter(None, [beyond_package(root)])])
 
 
-@cache
 def _python_of_package(root: str) -> list[str]:
     """Python files of a package or module, and the version of its distribution."""
     files = sorted(
@@ -191,8 +193,12 @@ def _python_of_package(root: str) -> list[str]:
     )
     if not files:
         raise UsageError(f"the source of {root} is not known, and it is part of a run's identity; name a file")
-    versions = [f"{each} {version(each)}" for each in sorted(set(packages_distributions().get(root, ())))]
-    return [*versions, *(f"{file.name}\0{bytes_of(file).decode('utf-8', 'replace')}" for file in files)]
+    return [*_versions(root), *(f"{file.name}\0{python_text(file).decode('utf-8', 'replace')}" for file in files)]
+
+
+@cache
+def _versions(root: str) -> list[str]:
+    return [f"{each} {version(each)}" for each in sorted(set(packages_distributions().get(root, ())))]
 
 
 def _texts(kind: type) -> Iterator[str]:

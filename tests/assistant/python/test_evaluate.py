@@ -253,6 +253,42 @@ def test_parameters_are_the_keywords_of_the_class(tmp_path: Path, monkeypatch: p
     assert "hunter2" not in str(error.value)
 
 
+EDITED = """
+import importlib, sys
+from pathlib import Path
+import skg_bench
+from skg_bench.assistant.python.source import ClassSource
+
+sys.path.insert(0, ".")
+rule, mine = Path("rule_of_mine.py"), Path("mine_of_rule.py")
+rule.write_text("LIMIT = 1")
+mine.write_text("from rule_of_mine import LIMIT" + chr(10) + {body!r})
+by_file, by_name = ({{"file": "mine_of_rule.py:It"}}, {{"target": "mine_of_rule:It"}})
+
+def found(**given):
+    source = ClassSource.of(given.get("target"), given.get("file"), {{}})
+    return source.digest(), source.kind().answer.__globals__["LIMIT"]
+
+def first_words():
+    return skg_bench.evaluate("mine_of_rule.py:It", ["users=2", "weeks=1"]).sentences[0]
+
+before, said = [found(**each) for each in (by_file, by_name)], first_words()
+rule.write_text("LIMIT = 100")
+print([found(**each) for each in (by_file, by_name)] == before, "edited" in said, str(rule) in first_words())
+for name in ("rule_of_mine", "mine_of_rule"):
+    importlib.reload(sys.modules[name])
+print([new[0] == old[0] for new, old in zip([found(**each) for each in (by_file, by_name)], before)])
+print([found(**each)[1] for each in (by_file, by_name)], "edited" in first_words())
+"""
+
+
+def test_a_module_counts_as_it_was_loaded_last_and_one_that_was_edited_since_is_named(tmp_path: Path) -> None:
+    """Once, a notebook that loads modules again, as they are edited, was given the finished run of the one before."""
+    (tmp_path / "kernel.py").write_text(EDITED.format(body=BODY.format("It")), "utf-8")
+    made = subprocess.run([sys.executable, "kernel.py"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert made.stdout.splitlines() == ["True False True", "[False, False]", "[100, 100] False"], made.stderr
+
+
 BODY = "class {}:\n    def answer(self, user, time, message, model):\n        return model(message)\n"
 SMALL = ["users=2", "weeks=1"]
 
