@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skg_bench.app.compose import compose, composer
-from skg_bench.app.overrides import check_texts, parse
+from skg_bench.app.overrides import check_override_texts, parse
 from skg_bench.app.progress import console, progress_bars, run_headline
 from skg_bench.core.errors import brief
 
@@ -33,7 +33,7 @@ def run(overrides: Sequence[str] = (), progress: "Progress | bool | None" = None
 
     Raises UsageError for bad overrides and for a directory that holds another run, OSError if it cannot be written.
     """
-    check_texts(overrides)
+    check_override_texts(overrides)
     if progress is None:
         progress = sys.stderr.isatty() or "ipykernel" in sys.modules
     if isinstance(progress, bool):

@@ -16,7 +16,7 @@ from skg_bench.analysis.report.hit_cosines import cosine_sentences
 from skg_bench.analysis.report.outside_arms import outside_sentences
 from skg_bench.analysis.summary import read_summary
 from skg_bench.app import api
-from skg_bench.app.overrides import check_texts, override_value
+from skg_bench.app.overrides import check_override_texts, override_value
 from skg_bench.core.errors import UsageError, brief
 from skg_bench.core.foreign import text_of
 from skg_bench.core.package import edited_files
@@ -84,7 +84,7 @@ def evaluate(
     Raises UsageError for a class that cannot be played, and for bad overrides.
     """
     name, chosen = _chosen(assistant)
-    check_texts(overrides)
+    check_override_texts(overrides)
     _check_names(name, arms or {}, overrides)
     mine = ["assistant=python", chosen]
     if parameters:

@@ -59,7 +59,7 @@ def parse(texts: Sequence[str], where: str = "") -> list[Override]:
     return parsed
 
 
-def check_texts(overrides: object) -> None:
+def check_override_texts(overrides: object) -> None:
     """Overrides that a script gives are a list of texts.
 
     Raises UsageError for one text, and for anything else.

@@ -11,7 +11,7 @@ from skg_bench.asking.sending import is_loopback
 from skg_bench.assistant.endpoint.lease import BoxSettings, BoxUser, Lease
 from skg_bench.assistant.endpoint.served_system import Start
 from skg_bench.assistant.endpoint.system_state import StateByFolder, StateByRequests, system_state
-from skg_bench.assistant.python.component import check_finite
+from skg_bench.assistant.python.component import check_finite_numbers
 from skg_bench.assistant.python.outside import Objects, Outside
 from skg_bench.assistant.python.probing import ProbedSystem
 from skg_bench.core.assistant import Experience, Message, Reply
@@ -70,8 +70,8 @@ class BlackBox:
             raise _none_to_ask("both")
         self._check_place()
         check_shares(self.shares)
-        check_finite("assistant.body", self.body)
-        check_finite("assistant.frozen", self.frozen)
+        check_finite_numbers("assistant.body", self.body)
+        check_finite_numbers("assistant.frozen", self.frozen)
         self._check_state()
         for name, low in (("seconds", 0), ("starts", 0), ("at_once", 1)):
             value = getattr(self, name)

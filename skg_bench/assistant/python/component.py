@@ -15,17 +15,17 @@ from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.sharing import Shares, check_shares
 
 
-def check_finite(path: str, value: object) -> None:
+def check_finite_numbers(path: str, value: object) -> None:
     """No number at `path` or inside is infinite or none, as no manifest can hold it.
 
     Raises UsageError with the place.
     """
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            check_finite(f"{path}.{key}", inner)
+            check_finite_numbers(f"{path}.{key}", inner)
     elif isinstance(value, list | tuple):
         for place, inner in enumerate(value):
-            check_finite(f"{path}.{place}", inner)
+            check_finite_numbers(f"{path}.{place}", inner)
     elif isinstance(value, float) and not isfinite(value):
         raise UsageError(f"{path}={value} must be a finite number; say it by null, a text or a large number")
 
@@ -53,7 +53,7 @@ class Python:
 
     def __post_init__(self) -> None:
         check_shares(self.shares)
-        check_finite("assistant.parameters", self.parameters)
+        check_finite_numbers("assistant.parameters", self.parameters)
         if self.target is not None or self.file is not None:  # else a run says what is missing
             self._outside.start(0)
 
