@@ -128,6 +128,7 @@ def _apart(cosines: F32, n: int) -> list[int]:
 def _rows(seen: SystemProbe, alone: bool | None) -> list[tuple[str, str]]:
     middle, slow = seen.own_ms
     reminded = max(each.reminded for each in seen.seen)
+    none = "none that have a reference" if _wordless(seen) else "none"
     return [
         (
             "asks its model",
@@ -135,7 +136,7 @@ def _rows(seen: SystemProbe, alone: bool | None) -> list[tuple[str, str]]:
         ),
         ("gives an answer again", _again(seen)),
         ("whose answers come back", _whose(seen, alone)),
-        ("earlier answers in its prompts", f"yes, up to {reminded} at once" if reminded else "none"),
+        ("earlier answers in its prompts", f"yes, up to {reminded} at once" if reminded else none),
         ("how many it remembers", _many(seen)),
         ("does time matter", _time(seen)),
         *([(_SEED, "yes: another seed finds no answer" if seen.seed else "no")] if seen.seed is not None else []),
@@ -170,6 +171,8 @@ def _whose(seen: SystemProbe, alone: bool | None) -> str:
         return f"LEAK: another user's, at {leaks} of {len(seen.seen)} requests"
     if strange:
         return f"answers that nobody gave, at {strange} of {len(seen.seen)} requests"
+    if count := _wordless(seen):
+        return f"not known: at {count} of {len(seen.seen)} requests its words have no reference"
     by = {
         None: "",
         True: "; the field `user` alone would not keep users apart, assistant.body does",
@@ -178,7 +181,13 @@ def _whose(seen: SystemProbe, alone: bool | None) -> str:
     return f"the user's own alone{by[alone]}"
 
 
+def _wordless(seen: SystemProbe) -> int:
+    return sum(each.whose == "wordless" for each in seen.seen)
+
+
 def _many(seen: SystemProbe) -> str:
+    if seen.remembered is None and _wordless(seen):
+        return "not known: its words have no reference"
     if seen.remembered is None:
         return "not seen: it gives none again" if any(each.reminded for each in seen.seen) else "none"
     if seen.remembered == seen.sent:
@@ -191,6 +200,8 @@ def _many(seen: SystemProbe) -> str:
 def _time(seen: SystemProbe) -> str:
     match seen.forgets:
         case None:
+            if seen.remembered is None and _wordless(seen):
+                return "not known: its words have no reference"
             return "not seen: it gives none again" if seen.remembered is None else "not seen: it is not told the time"
         case (str(kept), None):
             return f"not within {kept}: after that time it still remembers"

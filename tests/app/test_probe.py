@@ -67,6 +67,17 @@ def test_a_memory_that_forgets_after_an_hour_is_told_by_the_users_time() -> None
     assert (probed["remembers_for"], probed["forgotten_after"]) == ("10 minutes", "2 hours")
 
 
+def test_of_words_without_a_reference_it_is_not_said_whose_they_are(tmp_path: Path) -> None:
+    """Once, one that gave all users one answer, without its reference, was said to give the user's own alone."""
+    (tmp_path / "bare.py").write_text(
+        "class Bare:\n    def answer(self, user, time, message, model):\n        return model(message).split('[')[0]\n"
+    )
+    words = seen("assistant=python", f"assistant.file={tmp_path}/bare.py:Bare")["words"]
+    assert words["whose answers come back"] == "not known: at 6 of 6 requests its words have no reference"
+    assert words["how many it remembers"] == words["does time matter"] == "not known: its words have no reference"
+    assert words["earlier answers in its prompts"] == "none that have a reference"
+
+
 def test_another_outcome_of_a_second_instance_is_told() -> None:
     probed = of_class("Dice")
     assert probed["same_twice"] is False
