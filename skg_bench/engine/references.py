@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from skg_bench.core.errors import RowError
 from skg_bench.core.grid import F32, I32, I64, U64, Bool, cosine
 from skg_bench.core.spoken import answer_words, references
 from skg_bench.core.text import word_count
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES, LLM, Completions, Prompts
 from skg_bench.core.world import FALLBACK, LEAKED, PROMPTED, RIGHT, STORED, WRONG, Draws, Response, Served
 from skg_bench.engine.costs import total, without_calls
@@ -135,9 +137,11 @@ def spoken(query: Message, case: InWords, keys: U64, truth: GroundTruth, earlier
     """
     n, event = len(query.text), query.event
     worded = np.array([words is not None for words in case.words], np.bool_)
-    quotes = _quotes([(row, words) for row, words in enumerate(case.words) if answers and words], keys, earlier.given)
+    words_said = [(row, words) for row, words in enumerate(case.words) if answers and words]
     prompts = [(row, prompt) for row, each in enumerate(case.asked) for prompt in each]
-    memory = _quotes(prompts, keys, earlier.given)
+    quotes, memory = (
+        _not_of_users(_quotes(texts, keys, earlier.given), query.store.texts) for texts in (words_said, prompts)
+    )
     memory = memory.where(memory.key != event[memory.row])
     calls = _calls(prompts, query.text, memory, earlier)
     made = calls.made(n)
@@ -221,6 +225,20 @@ def _quotes(texts: Sequence[tuple[int, str]], keys: U64, given: I32) -> _Quotes:
     possible = (number >= 0) & (number < given.shape[1])
     known = possible & (given[row, np.where(possible, number, 0)] >= 0)
     return _Quotes(text, row, key, np.where(known, number, -1).astype(np.int32))
+
+
+def _not_of_users(quotes: _Quotes, texts: Texts) -> _Quotes:
+    """Quotes without references that people wrote themselves into messages of a log: no answer is behind them."""
+    if not (strange := quotes.handle < 0).any() or not (known := _in_messages(texts)):
+        return quotes
+    theirs = np.array([key in known for key in quotes.key.tolist()], np.bool_)
+    return quotes.where(~(strange & theirs))
+
+
+@lru_cache(maxsize=1)
+def _in_messages(texts: Texts) -> frozenset[int]:
+    messages = texts.read(np.arange(texts.n_messages, dtype=np.int32))
+    return frozenset(key for message in messages for key in references(message))
 
 
 def _calls(prompts: Sequence[tuple[int, str]], message: I32, quotes: _Quotes, earlier: Earlier) -> Calls:
