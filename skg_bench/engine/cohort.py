@@ -246,15 +246,20 @@ class Rollout:
     def kept(self) -> dict[str, Any]:
         """All that its turns have changed; what else it holds, `surroundings` or another rollout has too.
 
-        Raises UnsavableError for an assistant that cannot save its memory.
+        Raises UnsavableError for an assistant that cannot save its memory, and for texts of a log whose texts no file
+        may hold.
         """
         memory = saved_memory(self.assistant, self.state.memory, self.position.turn)
         if memory is None and self.state.memory is not None:
             raise UnsavableError("its assistant has a memory that it cannot save")
+        texts = self._scene.texts
+        words = memory is not self.state.memory or len(texts) > texts.names.stop  # of an assistant, or of components
+        if texts.redacts and words:
+            raise UnsavableError("the log is redacted, and its texts would stand in the checkpoint")
         return {
             "seed": self._setting.seed, "n": self._n, "position": self.position,
             "state": replace(self.state, memory=memory),
-            "ledger": self.ledger, "texts": self._scene.texts.written(),
+            "ledger": self.ledger, "texts": texts.written(),
         }  # fmt: skip
 
     def take_up(self, kept: dict[str, Any]) -> None:

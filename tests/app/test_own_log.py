@@ -200,40 +200,6 @@ def test_a_turn_without_a_price_is_in_no_sum_under_any_arm(tmp_path: Path) -> No
     assert (figures["cost_usd"].over, figures["latency_ms"].label) == ("priced", "wait, simulated")
 
 
-def test_an_arm_that_prompts_is_not_said_to_give_stored_answers(tmp_path: Path) -> None:
-    """Once, it was said of `assistant=recall` to how many requests it would have given a stored answer."""
-    known = corpus.load_corpus()
-    days = [f"2024-03-{1 + i // 4:02d}T{8 + i % 4:02d}:00:00" for i in range(24)]
-    rows = [turn(f"u{i % 3}", day, known.messages[0], answer="here") for i, day in enumerate(days)]
-    path = write_csv(tmp_path / "log.csv", rows)
-    given = ["simulator=recorded", f"simulator.path={path}", "simulator.columns={answer: answer}", *MORE]
-    run = skg_bench.run([*given, "+arms.recall=[assistant=recall]", f"out={tmp_path / 'run'}"])
-    of_arm = {arm: [text for text in skg_bench.explain(run) if text.startswith(arm)] for arm in ("recall", "skg")}
-    (text,) = of_arm["recall"]
-    assert text.startswith("recall would have put earlier answers into the model's prompt at 87.5 % of requests.")
-    assert any("skg would have given a stored answer, right or wrong" in text for text in of_arm["skg"])
-    assert not any("served answers of recall" in text for text in skg_bench.explain(run))
-
-
-def test_a_message_in_which_a_reference_stands_is_no_leak_of_who_passes_it_on(tmp_path: Path) -> None:
-    """Once, a class that answered such a message, or kept it in its prompts, was said to leak."""
-    texts = ["what is the time?", "you said [answer 0123456789abcdef], why?", "[answer 00000000000000ff] was wrong"]
-    rows = [turn(f"u{i % 2}", f"2024-03-{1 + i // 2:02d}T08:00:00", texts[i // 2 % 3], answer="ok") for i in range(24)]
-    path = write_csv(tmp_path / "log.csv", rows)
-    target = "assistant.target=tests.assistant.python.objects"
-    arms = [
-        f"+arms.{name}=[assistant=python,{target}.{name},assistant.controls=false{more}]"
-        for name, more in (("PassOn", ""), ("ExactCache", ""), ("LastThree", ",assistant.parameters.spelled=blanks"))
-    ]
-    given = ["simulator=recorded", f"simulator.path={path}", "simulator.columns={answer: answer}", "embedder=hashing"]
-    run = skg_bench.run([*given, *MORE[1:], *arms, f"out={tmp_path / 'run'}"])
-    sentences = skg_bench.explain(run)
-    assert not [text for text in sentences if "LEAKS" in text]
-    assert any(text.startswith("PassOn would have given no stored answer") for text in sentences)
-    assert run.turns("ExactCache", ["serving"])["serving"].to_pylist().count("stored") == 18
-    assert run.turns("LastThree", ["serving"])["serving"].to_pylist().count("prompted") == 22
-
-
 def test_what_a_skill_of_the_old_system_cost_is_no_price_of_the_model(tmp_path: Path) -> None:
     """Half of the turns were answered by a skill, at no cost: nobody knows what the model would have cost there."""
     message = corpus.load_corpus().messages[0]
