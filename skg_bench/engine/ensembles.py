@@ -70,6 +70,9 @@ def _check_words(words: Any, prompts: Any, n: int, where: str) -> None:
     for row, text in enumerate(words):
         if text is not None and type(text) is not str:
             raise RowError(row, f"InWords.words holds a {type(text).__qualname__}; valid are texts, and None")
+    for row, asked_by in enumerate(prompts):
+        if not isinstance(asked_by, list | tuple) or not all(isinstance(prompt, str) for prompt in asked_by):
+            raise RowError(row, f"InWords.asked holds {asked_by!r:.60}; valid is a list of prompts for each user")
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ class Alone:
             if not isinstance(column, np.ndarray):
                 raise UsageError(f"{where}: {name} is a {type(column).__qualname__}; valid is an array [{n}]")
             shape, valid = (column.shape[:1], f"[{n}, K]") if name == "Recalled.answers" else (column.shape, f"[{n}]")
+            if column.dtype.kind not in ("fiu" if name == "FromBook.propensity" else "iub"):
+                raise UsageError(f"{where}: {name} has numbers of the kind {column.dtype}; valid are whole ones")
             if shape != (n,) or column.ndim != 1 + (name == "Recalled.answers"):
                 raise UsageError(f"{where}: {name} has shape {column.shape}; valid is {valid}")
         if n and (reply.how.min() < FALLBACK or reply.how.max() > PROCEDURE):

@@ -32,10 +32,13 @@ class Priced(Echo):
             "bare": BARE, "again": reply.case, "recalled": Recalled(answer[:, None]),
             "twice": Recalled(np.stack([answer, none, answer], axis=1)), "elsewhere": Recalled(none[:, None]),
             "beside": InWords([None] * len(none), FREE, [[each] for each in query.texts.read(query.text)]),
+            "letters": InWords([None] * len(none), FREE, query.texts.read(query.text)),
+            "numbers": InWords([None] * len(none), FREE, [[3]] * len(none)), "floats": Recalled(answer[:, None] * 1.0),
             "compared": replace(FromBook.blank(len(none)), compared=answer),
         }[self.kind]
         prompted = np.where(answer >= 0, PROMPTED, FALLBACK).astype(np.int32)
-        return state, replace(reply, how=reply.how if self.kind in ("beside", "compared") else prompted, case=case)
+        puts = isinstance(case, (type(BARE), GivenAgain, Recalled))
+        return state, replace(reply, how=prompted if puts else reply.how, case=case)
 """
 
 
@@ -77,6 +80,22 @@ def test_calls_beside_an_answer_that_is_given_again_are_paid(made: Run) -> None:
     again = [row["serving"] == "stored" for row in rows(made, "beside", "serving")]
     assert sum(again) > 100
     assert [a for a, b, hit in zip(paid, alone, again, strict=True) if hit and a != b] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("letters", "valid is a list of prompts for each user"),
+        ("numbers", "InWords.asked holds [3]; valid is a list of prompts for each user"),
+        ("floats", "Recalled.answers has numbers of the kind float64; valid are whole ones"),
+    ],
+)
+def test_prompts_and_answers_of_another_kind_are_refused(tmp_path: Path, kind: str, reason: str) -> None:
+    """Once, a text in place of a list of prompts was a call for each letter, and others ended in a traceback."""
+    arms = table("never", it=["assistant=priced", f"assistant.kind={kind}"])
+    message = " ".join(refused("run", *WORLD, arms, f"out={tmp_path / 'run'}").split())
+    assert "arm 'it'" in message
+    assert reason in message
 
 
 @pytest.mark.parametrize(
