@@ -3,6 +3,7 @@
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from math import isnan
 from pathlib import Path
 
@@ -44,8 +45,10 @@ from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.temporary import replace_whole, write_private
 from skg_bench.core.text import printable
+from skg_bench.runfolder.lock import held
 from skg_bench.runfolder.run import Run
 
+_PATIENCE = 60.0  # seconds for which labels wait for others of the same run
 _DIFFERENCES, _SHORT = 5, 60  # pairs that are shown, characters of a text
 _MANY = 20  # labels on which a judge that errs now and then hardly agrees with all
 _FOUND = ("arm", "wrong by people: the judge says so too", "not wrong by people: the judge says so too")
@@ -120,9 +123,25 @@ def take_labels(
     """Keep the labels of sheets beside the run, and print what all labels say of all hits. `judge`: a machine whose
     errors they take out; see `judge_of`.
 
-    Raises UsageError for a faulty sheet, one of another run, and contradictions; then nothing is kept. OSError.
+    Raises UsageError for a faulty sheet, one of another run, and contradictions; then nothing is kept. Locked where
+    another process still keeps labels of the run after a minute. OSError.
     """
     run = Run(folder)
+    with held(run.path, "tables", wait=_PATIENCE) if sheets else nullcontext():  # else labels of the other would go
+        _take_labels(run, sheets, arm, price, judge=judge, seed=seed, overrides=overrides, seconds=seconds)
+
+
+def _take_labels(
+    run: Run,
+    sheets: Sequence[Path],
+    arm: str | None,
+    price: float | None,
+    *,
+    judge: str | None,
+    seed: int | None,
+    overrides: Sequence[str],
+    seconds: float,
+) -> None:
     order = kept_seed(run) if seed is None else seed
     kept = run.path / LABELS_FILE
     labels = read_sheet(kept) if kept.is_file() else []
@@ -154,7 +173,7 @@ def take_labels(
     if fresh:
         replace_whole(kept, labels_text(by_rater, order).encode())
         _show_replaced(n_corrected, n_withdrawn)
-    _show_labelled(folder, labelled, by_rater, arm=shown, price=price, judge=judge)
+    _show_labelled(run.path, labelled, by_rater, arm=shown, price=price, judge=judge)
 
 
 def _show_replaced(n_corrected: int, n_withdrawn: int) -> None:

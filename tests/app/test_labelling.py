@@ -15,6 +15,8 @@ from skg_bench.analysis.labels.label_shares import PairLabel
 from skg_bench.analysis.labels.labelled_run import kept_labels, labelled_run
 from skg_bench.analysis.report.judged_arms import judged_log
 from skg_bench.analysis.summary import read_summary
+from skg_bench.app import labelling
+from skg_bench.runfolder.lock import held
 from skg_bench.runfolder.run import Run
 from tests.analysis.labels.planted_log import play_log
 from tests.app.test_cli import call, refused
@@ -99,6 +101,18 @@ def test_a_sheet_that_is_read_again_corrects_its_rater(folder: Path) -> None:
     labels = rows_of(folder / "labels.csv")
     assert (len(labels), {row["rater"] for row in labels}) == (len(rows_of("s.csv")), {"ann"})
     assert sum(row["label"] == "wrong" for row in labels) == wrong > 0
+
+
+def test_labels_of_two_commands_at_once_are_not_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call("data", "label", str(folder), "--n", "10", "--out", "ann.csv")[0] == 0
+    judge("ann.csv", "ann.csv")
+    monkeypatch.setattr(labelling, "_PATIENCE", 0.0)
+    with held(folder, "tables"):  # as another command does that has read the labels and will write them
+        code, _, err = call("data", "label", str(folder), "--read", "ann.csv")
+    assert code == 2
+    assert "wait for it" in err
+    assert not (folder / "labels.csv").exists()
+    assert call("data", "label", str(folder), "--read", "ann.csv")[0] == 0
 
 
 def test_a_label_that_is_blank_in_a_sheet_that_is_read_again_is_withdrawn(folder: Path) -> None:
