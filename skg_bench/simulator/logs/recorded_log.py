@@ -15,7 +15,7 @@ from typing import get_args
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.core.calendar import WEEK, Offsets
+from skg_bench.core.calendar import DAY, WEEK, Offsets
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.text import plural
@@ -28,6 +28,7 @@ from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut, spelled
 MICRO = 1_000_000  # microseconds in a second
 MOST_WEEKS = 520  # weeks of a run
 _NEARLY_ALL = 0.95  # of the users whose times differ
+_COPIES = 20  # rows that tell a log of copies from chance
 _LLM = ("llm", "fallback", "none")  # actions that say that an LLM answered
 _NOT_SAID = ("none", "null")
 
@@ -118,6 +119,8 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     users, user = rows.coded("user", spelled)
     texts, text = rows.coded("message")
     kept = _kept(rows, (user, text), when, out)
+    if len(kept) and "id" not in rows.cells:
+        kept = _once(rows, user, when, kept, out, name)
     if not len(kept):
         reasons = "; ".join(f"{why}: {entry['rows']:,}" for why, entry in out.found.items()) or "it is empty"
         raise UsageError(f"{name} holds no turn with user, time and message ({reasons})")
@@ -233,6 +236,35 @@ def _kept(rows: LogColumns, codes: Sequence[I32], when: Moments, out: LeftOut) -
     for i in dict.fromkeys(why[why >= 0].tolist()):
         out.add(named[i], *rows.position[why == i].tolist())
     return np.flatnonzero(left)
+
+
+def _once(rows: LogColumns, user: I32, when: Moments, kept: I64, out: LeftOut, name: str) -> I64:
+    """The rows without those that are an earlier one once more, as in a log that was exported twice. Turns of one row
+    are none of these.
+
+    Raises UsageError for a log that tells days alone where half of the rows are: somebody may ask twice on a day.
+    """
+    instant = when.local[kept] - when.offset[kept]
+    order = np.lexsort((instant, user[kept]))
+    equal = (np.diff(user[kept][order]) == 0) & (np.diff(instant[order]) == 0)
+    among = np.sort(order[np.append(equal, False) | np.append(False, equal)])
+    if not len(among):
+        return kept
+    at = kept[among]
+    columns = [user[at], instant[among], *(rows.same(field)[at] for field in TEXT_FIELDS if field in rows.cells)]
+    _, first, group = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    again = among[rows.position[at] != rows.position[at[first[group.ravel()]]]]
+    if (when.local[kept] % (DAY * MICRO) != 0).any():
+        if len(again):
+            out.add("all that is read as in an earlier row", *rows.position[kept[again]].tolist())
+        return np.delete(kept, again)
+    if 2 * len(again) >= len(kept) >= _COPIES:
+        raise UsageError(
+            f"{name}: {len(again):,} of {plural(len(kept), 'row')} are the same as an earlier one in all that is read "
+            f"(the first is row {rows.position[kept[again[0]]]}), and its times are days, so that nothing tells a copy "
+            "from a question that was asked again; leave copies out, or give the rows an id (simulator.columns.id)"
+        )
+    return kept
 
 
 def _clocked(when: Moments, kept: I64, zone: tzinfo) -> tuple[I64, I64, datetime, Offsets]:
