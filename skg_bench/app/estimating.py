@@ -29,6 +29,7 @@ from skg_bench.engine.execute import Progress
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.decision_table import (
     CandidateLists,
+    CopiedRows,
     DecisionTable,
     TableBlock,
     UserNumbers,
@@ -127,7 +128,10 @@ def estimate(
     wanted |= {name: [each for each in chosen if name in model or not each.model] for name in named}
     reference = list(wanted).index(against)
     read = chain([first], blocks)
-    sums = _summed(read, columns, named, wanted, lists=lists, by_row=by_row, reference=reference, drawn=drawn)
+    path = table.path if table.path.is_file() else None
+    sums = _summed(
+        read, columns, named, wanted, lists=lists, by_row=by_row, reference=reference, drawn=drawn, path=path
+    )
     if drawn is not None:
         drawn.check(table.path)
     try:
@@ -311,13 +315,20 @@ def _summed(
     by_row: bool,
     reference: int,
     drawn: DrawnRows | None,
+    path: Path | None,
 ) -> SummedDecisions:
+    """Sums over all rows. `path`: of a table, in which no row may be a copy; None: these are turns of a run."""
     reader = _Reader(columns, policies, lists, UserNumbers())
     sums = DecisionSums([needed_terms(estimators) for estimators in wanted.values()], rows=by_row, reference=reference)
+    copies = CopiedRows()
     for block in blocks:
         candidates = block.candidates(columns["candidates"], columns["action"]) if lists else None
         log = reader.log(block, candidates)
         if drawn is not None:
             drawn.add(block, log.reward)
-        sums.add(log, [PolicyChoices(log.propensity), *reader.choices(block, candidates)])
+        choices = [PolicyChoices(log.propensity), *reader.choices(block, candidates)]
+        sums.add(log, choices)
+        copies.add(log.reward, *(each.probability for each in choices), *(() if log.user is None else (log.user,)))
+    if path is not None:
+        copies.check(path)
     return sums.total()

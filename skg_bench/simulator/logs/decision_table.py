@@ -5,7 +5,7 @@ A Parquet file is never read whole. No row is left out: what cannot be used is r
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skg_bench.core.draws import fold
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, parquet_of
 from skg_bench.core.grid import F64, I64, Bool
@@ -26,6 +27,8 @@ DECISION_TABLES = (*TEXT_TABLES, ".parquet")
 _BATCH = 65_536  # rows
 _TRUTH = {"true": "1", "false": "0"}
 _ROUNDING = 1e-6  # of a sum of probabilities
+_DIFFERENT, _CHANCE = 30, -20.0  # rows that tell copies from chance, and its logarithm
+_PARTS = 100  # times that a part is looked for
 _LARGEST, _SMALLEST = 1e40, 1e-40  # numbers, and probabilities that are not 0: products of them stay finite
 
 
@@ -176,6 +179,45 @@ class UserNumbers:
             raise block.fault(int((place == empty).argmax()), column, "each row needs a user; or map no user at all")
         names = map(user_name, words)
         return np.array([self._known.setdefault(name, len(self._known)) for name in names], np.int64)[place]
+
+
+class CopiedRows:
+    """Finds a table in which all rows stand several times, as in a log that was exported twice."""
+
+    def __init__(self) -> None:
+        self._rows = list[I64]()
+        self._count = 0
+
+    def add(self, *columns: F64 | I64) -> None:
+        """The next rows, by all that is read of them `[n]` each; no more are kept than a text table may have."""
+        self._count += len(columns[0])
+        if self._count > MOST_ROWS:
+            self._rows.clear()
+            return
+        bits = (np.ascontiguousarray(each, np.float64).view(np.uint64) for each in columns)
+        self._rows.append(reduce(fold, bits, np.zeros(len(columns[0]), np.uint64)).view(np.int64))
+
+    def check(self, path: Path) -> None:
+        """Raises UsageError for a table in which each row stands as often as others, more than once; a part of it, in
+        its order, again and again; or each row again and again; where chance makes no such table.
+        """
+        if not self._rows:
+            return
+        rows = np.concatenate(self._rows)
+        n, counts = len(rows), np.unique(rows, return_counts=True)[1]
+        times = int(np.gcd.reduce(counts)) if len(counts) >= _DIFFERENT else 1
+        alike = float(np.log(((counts / n) ** 2).sum()))  # of two rows that have nothing to do with one another
+        for parts in range(2, _PARTS + 1) if times == 1 else ():
+            again = n - n // parts
+            if n % parts == 0 and again * alike < _CHANCE:
+                beside = rows.reshape(-1, parts)
+                if np.array_equal(rows[:again], rows[-again:]) or (beside == beside[:, :1]).all():
+                    times = parts
+        if times > 1:
+            raise UsageError(
+                f"{path}: its {n:,} rows are {n // times:,} that stand there {times} times, as in a log that was "
+                "exported again into the same file; each row counts as a decision: leave the copies out"
+            )
 
 
 def is_list(cells: pa.Array) -> bool:
