@@ -1,6 +1,8 @@
 """The command line. Whatever takes time to import is imported by the command that needs it: --help within 0.3 s."""
 
 import os
+import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -355,4 +357,14 @@ def main() -> None:
     processes.collect_seldom()
     processes.load_pandas_late()
     interrupts.install_handlers()
+    _spell_out()
     app()
+
+
+def _spell_out() -> None:
+    r"""Lets names and texts of logs be printed where the terminal's encoding lacks a character, as \xf6: an error of
+    encoding would end a command that has done its work, and with the exit code of a gate that says no.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
