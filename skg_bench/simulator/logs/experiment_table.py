@@ -19,7 +19,7 @@ from skg_bench.core.text import plural
 from skg_bench.simulator.logs.recorded_cells import number_of
 from skg_bench.simulator.logs.recorded_csv import TEXT_TABLES, CsvFile
 from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
-from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, LeftOut, spelled
+from skg_bench.simulator.logs.recorded_rows import LOG_SUFFIXES, LeftOut, spelled, spelled_user
 from skg_bench.simulator.logs.recorded_size import log_size, usual
 
 FIELDS = {
@@ -75,6 +75,7 @@ def read_experiment(path: Path) -> ExperimentTable:
     places: dict[tuple[str, str, str], int] = {}  # of each row by arm, user, event
     for at, (position, row) in enumerate(rows):
         user, event, arm = (spelled(_name(path, position, name, row[name])) for name in NEEDED)
+        user = spelled_user(user)
         first = places.setdefault((arm, user, event), at)
         if first != at:
             raise UsageError(

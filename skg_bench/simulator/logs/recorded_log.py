@@ -23,7 +23,7 @@ from skg_bench.core.types import RATINGS
 from skg_bench.core.world import AS_SERVED, AsServed, Metered, MeteredColumn
 from skg_bench.simulator.logs.recorded_cells import Moments, moments, numbers
 from skg_bench.simulator.logs.recorded_columns import TEXT_FIELDS, LogColumns
-from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut, spelled
+from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut, spelled_user
 
 MICRO = 1_000_000  # microseconds in a second
 MOST_WEEKS = 520  # weeks of a run
@@ -116,7 +116,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     than a run can be.
     """
     when = moments(rows.cells.get("time", rows.times) or (), reading.zone, reading.day_first, name)
-    users, user = rows.coded("user", spelled)
+    users, user = rows.coded("user", spelled_user)
     texts, text = rows.coded("message")
     kept = _kept(rows, (user, text), when, out)
     if len(kept) and "id" not in rows.cells:

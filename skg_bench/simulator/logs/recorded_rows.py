@@ -1,5 +1,6 @@
 """Rows of a log in a file: JSON lines or Parquet. What cannot be read is counted, with its place."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ INVENTED = {"user": "users", "time": "time"}  # of them, what is made up where a
 LOG_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 NOT_UTF8 = "not UTF-8"
 TOO_LONG = f"{{}} has more than {LONGEST_TEXT:,} characters"
+_WHOLE = re.compile(r"-?[0-9]+\.0")
 _FIRST = 10  # rows of each kind whose places are told
 
 ColumnNames = Mapping[str, str | None]
@@ -151,11 +153,17 @@ def spelled(name: str) -> str:
     return unicodedata.normalize("NFC", name.strip())
 
 
+def spelled_user(name: str) -> str:
+    """A user by name, spelled so. A whole number has no `.0`, which it gets where a table had rows without a user."""
+    name = spelled(name)
+    return name[:-2] if _WHOLE.fullmatch(name) else name
+
+
 def user_name(value: object) -> object:
-    """A user, by a name that is spelled so, or by a number: a whole one is the same however the file holds it."""
+    """A user, by a name or a number: a whole one is the same however the file holds it."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return spelled(value) if isinstance(value, str) else value
+    return spelled_user(value) if isinstance(value, str) else value
 
 
 def flaw(row: RecordedTurn) -> str | None:

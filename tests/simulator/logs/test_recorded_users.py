@@ -17,7 +17,7 @@ from tests.simulator.logs.logs import recorded, write_csv, write_lines
 
 NFC = "Jos\u00e9"
 NFD = unicodedata.normalize("NFD", NFC)
-ALIKE = [("u1", "u1 "), (NFC, NFD), (1, 1.0)]
+ALIKE = [("u1", "u1 "), (NFC, NFD), ("7", "7.0 "), (1, 1.0)]
 HEADING = "user,event,arm,right,cost\n"
 
 
@@ -35,18 +35,19 @@ def test_a_log_has_one_user_of_two_spellings(tmp_path: Path, users: tuple[object
 
 
 def test_names_that_differ_stay_apart(tmp_path: Path) -> None:
-    rows = [{"user": user, "time": "2026-01-05", "message": "m"} for user in (1, 1.5, "a b", "ab", "A b", True)]
-    assert recorded(write_lines(tmp_path / "log.jsonl", rows)).record.users == 6
+    users = (1, 1.5, "a b", "ab", "A b", True, "v1.0", "2.0.0", "01")
+    rows = [{"user": user, "time": "2026-01-05", "message": "m"} for user in users]
+    assert recorded(write_lines(tmp_path / "log.jsonl", rows)).record.users == len(users)
 
 
-@pytest.mark.parametrize("users", ALIKE[:2])
+@pytest.mark.parametrize("users", ALIKE[:3])
 def test_results_have_one_user_of_two_spellings(tmp_path: Path, users: tuple[str, str]) -> None:
     lines = "".join(f"{user},{i},{arm},1,1\n" for i, user in enumerate(users) for arm in ("a", "b"))
     (path := tmp_path / "t.csv").write_text(HEADING + lines, "utf-8")
     assert read_experiment(path).users == (users[0],)
 
 
-@pytest.mark.parametrize("users", ALIKE[:2])
+@pytest.mark.parametrize("users", ALIKE[:3])
 def test_decisions_have_one_user_of_two_spellings(tmp_path: Path, users: tuple[str, str]) -> None:
     pq.write_table(pa.table({"who": list(users)}), path := tmp_path / "log.parquet")
     numbers = UserNumbers()
