@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -31,6 +32,7 @@ from skg_bench.runfolder import manifest, schema, shards
 from skg_bench.runfolder.telling import Amount, Condition, CountedMetric, Telling, TurnCount, Word
 from skg_bench.simulator.logs.experiment_table import ExperimentTable, read_experiment, reference_of
 
+_LARGEST = 1e9  # price
 _DEFAULTS = {"wrong": 1.0, "usd": 10.0, "second": 0.02}  # those of conf/config.yaml
 _UNUSED = (
     "Skill, skillbook", "Hit, fallback", "Frozen arm", "Truth", "Ceiling k", "Learning effect", "Loss", "Band",
@@ -78,7 +80,7 @@ def import_table(
         write_json(folder / "timings.json", {"seconds": seconds, "turns": turns, "turns_per_second": rate})
         files = manifest.file_digests(folder, ["timings.json"])
         manifest.write_manifest(folder, {**content, "incomplete": False, "shards": digests, "files": files})
-        folder.replace(out)
+        _put(folder, out)
     try:
         write_outputs(out)
     except BaseException:
@@ -97,14 +99,28 @@ def _given_prices(texts: Sequence[str]) -> dict[str, float]:
     return given
 
 
+def _put(folder: Path, out: Path) -> None:
+    """Raises UsageError where another command has made the place since."""
+    try:
+        folder.replace(out)
+    except OSError as error:
+        if error.errno not in (ENOTEMPTY, EEXIST, ENOTDIR):
+            raise
+        raise UsageError(
+            f"--out {out} is there since this command began; name a new folder, or move it away"
+        ) from error
+
+
 def _price(text: str) -> tuple[str, float]:
     name, _, size = text.partition("=")
     try:
         value = float(size)
     except ValueError:
         value = float("nan")
-    if name not in _DEFAULTS or not 0 <= value < float("inf"):
-        raise UsageError(f"--price {text}: give {', '.join(_DEFAULTS)}=SIZE, 0 or more, such as usd=10")
+    if name not in _DEFAULTS or not 0 <= value <= _LARGEST:
+        raise UsageError(
+            f"--price {text}: give {', '.join(_DEFAULTS)}=SIZE, 0 or more and at most {_LARGEST:,.0f}, such as usd=10"
+        )
     return name, value
 
 

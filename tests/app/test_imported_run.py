@@ -9,12 +9,13 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.comparison.compare import Comparison, ComparisonRow
+from skg_bench.app import imported_run
 from skg_bench.app.domains import check_domain
 from skg_bench.app.imported_run import imported_domain, imported_telling
 from skg_bench.core.domain import Domain
 from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
-from skg_bench.simulator.logs.experiment_table import read_experiment
+from skg_bench.simulator.logs.experiment_table import ExperimentTable, read_experiment
 from tests.app.test_cli import call, refused
 
 SHARED = ("correct", "err_per_request", "cost_usd", "latency_ms")
@@ -286,6 +287,26 @@ def test_a_folder_that_is_there_is_left_alone(results: Path) -> None:
     (Path("mine") / "note").write_text("x", "utf-8")
     assert "--out mine is there" in refused("data", "import", results.name, "--out", "mine")
     assert [file.name for file in Path("mine").iterdir()] == ["note"]
+
+
+def test_a_folder_that_is_made_meanwhile_is_left_alone(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by the same command, begun twice."""
+    there = Path("there")
+
+    def read(path: Path) -> ExperimentTable:
+        there.mkdir()
+        (there / "mine").touch()
+        return read_experiment(path)
+
+    monkeypatch.setattr(imported_run, "read_experiment", read)
+    assert "is there since this command began" in refused("data", "import", str(results), "--out", str(there))
+    assert [file.name for file in there.iterdir()] == ["mine"]
+
+
+def test_sizes_beyond_all_sense_are_refused(results: Path) -> None:
+    """Their squares are no numbers any more."""
+    says = refused("data", "import", str(results), "--out", "made", "--price", "wrong=1e300")
+    assert "0 or more and at most 1,000,000,000" in says
 
 
 def test_a_page_that_fails_takes_its_folder_with_it(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ with its row, and so are rows that are there twice and events that an arm lacks.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ FIELDS = {
 """Columns that a table may have, and what each says."""
 _ARM_BYTES = 200  # of a name; with what a log's file adds, below the 255 that file systems take
 NEEDED = ("user", "event", "arm")
-_LIMITS = {"score": 1.0, "cost": inf, "wait": inf}  # largest values; the smallest is 0
+_LIMITS = {"score": 1.0, "cost": 1e9, "wait": 1e9}  # largest values; the smallest is 0, and squares stay finite
 _RIGHT = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 Row = Mapping[str, Any]
@@ -273,7 +273,7 @@ def _right(path: Path, grid: Sequence[Sequence[tuple[int, Row]]]) -> Bool:
 
 def _numbers(path: Path, grid: Sequence[Sequence[tuple[int, Row]]], name: str) -> F64:
     limit = _LIMITS[name]
-    scale = "0 to 1" if limit == 1 else "0 or more"
+    scale = "0 to 1" if limit == 1 else f"0 or more, and at most {limit:,.0f}"
 
     def number(position: int, value: Any) -> float:
         size = number_of("nan" if isinstance(value, bool) or _blank(value) else value)

@@ -28,6 +28,7 @@ from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut, spelled_us
 MICRO = 1_000_000  # microseconds in a second
 MOST_WEEKS = 520  # weeks of a run
 _NEARLY_ALL = 0.95  # of the users whose times differ
+_LARGEST = 1e9  # dollars or units of a wait: whoever has more has other columns
 _COPIES = 20  # rows that tell a log of copies from chance
 _LLM = ("llm", "fallback", "none")  # actions that say that an LLM answered
 _NOT_SAID = ("none", "null")
@@ -140,9 +141,10 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     _check_numbers(rows, kept, name, {
         "propensity": ((propensity > 0) & (propensity <= 1), "must lie above 0 and be at most 1"),
         "cost_usd": (
-            (cost >= 0) & np.isfinite(cost), "must be a number of dollars, not negative, without a sign of its currency"
+            (cost >= 0) & (cost <= _LARGEST),
+            f"must be a number of dollars, 0 to {_LARGEST:,.0f}, without a sign of its currency",
         ),
-        "latency_ms": ((latency >= 0) & np.isfinite(latency), "must be a number, not negative"),
+        "latency_ms": ((latency >= 0) & (latency <= _LARGEST), f"must be a number, 0 to {_LARGEST:,.0f}"),
     })  # fmt: skip
     names, asker = _askers(users, user[kept])
     instant, local, monday, offsets = _clocked(when, kept, reading.zone)

@@ -92,6 +92,7 @@ def test_an_intent_may_be_empty_and_words_mean_right(tmp_path: Path) -> None:
         ("user,event,arm,score\n" + FOUR.replace("a,2,new,1", "a,2,new,nan"), "row 5: score is 'nan'"),
         ("user,event,arm,score\n" + FOUR.replace("a,2,new,1", "a,2,new,"), "row 5: score is empty"),
         ("user,event,arm,right,cost\na,1,x,1,-1\na,1,y,1,0\n", "row 2: cost is '-1'; give a number, 0 or more"),
+        ("user,event,arm,right,wait\na,1,x,1,1\na,1,y,1,1e308\n", "row 3: wait is '1e308'; give a number, 0"),
         ("user,event,arm,right,wait\na,1,x,1,2 s\na,1,y,1,0\n", "row 2: wait is '2 s'"),
         ("user,event,arm,right,text\na,1,x,1,hi\na,1,y,1,ho\n", "row 3 has another text than row 2"),
         ("user,event,arm,right,intent\na,1,x,1,k\na,1,y,1,\n", "row 3 has another intent than row 2"),

@@ -151,7 +151,7 @@ def test_the_whole_column_says_whether_a_comma_is_the_decimal_one(tmp_path: Path
     assert [row[4] for row in turns(costs(path, "1,234", decimal=","))] == [1.234]
 
 
-@pytest.mark.parametrize("bad", ["cheap", "-0,25", "$0.25", "0.25 EUR", "inf", "nan", "1e999"])
+@pytest.mark.parametrize("bad", ["cheap", "-0,25", "$0.25", "0.25 EUR", "inf", "nan", "1e999", "1e308"])
 def test_money_that_is_no_number_of_dollars_is_refused_with_its_row(tmp_path: Path, bad: str) -> None:
     with pytest.raises(UsageError, match=rf"row 3: cost_usd='{re.escape(bad)}' must be a number of dollars"):
         turns(costs(tmp_path / "log.csv", "0,25", bad, ""))
