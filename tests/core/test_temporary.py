@@ -77,6 +77,13 @@ def test_a_full_disk_leaves_the_file_as_it_was_and_is_named(tmp_path: Path) -> N
     assert [entry.read_bytes() for entry in tmp_path.iterdir()] == [b"old"]
 
 
+def test_a_new_file_on_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    code = FULL.replace("replace_whole", "write_private").replace("bytes(1000)", "'x' * 1000")
+    done = begin(code, tmp_path / "sheet.csv").communicate()[1]
+    assert f"'{tmp_path / 'sheet.csv'}'" in done.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_vanished_is_not_made_again(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         replace_whole(tmp_path / "absent" / "file", b"x")
