@@ -206,6 +206,9 @@ def compare(
     compared = api.whole_comparison(opened, reference, correction=correction, margins=sizes, flips=flips)
     names = _metrics(compared, metrics)
     _show(compared, console(), names, runs)
+    if flips and not compared.flips:
+        why = "of no arm is it known which answers were right at the events, and in the order, of the reference"
+        console().print(f"  --flips {flips}: there are none to show, as {why}", soft_wrap=True)
     _judged(runs, console())
     if figure is not None:
         _draw(compared, figure, console(), runs)
@@ -259,7 +262,10 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str], runs: S
     from skg_bench.runfolder.worded_arms import arms_in_words
 
     seeds = f", seeds {', '.join(map(str, compared.seeds))}" if len(compared.seeds) > 1 else ""
-    screen.print(f"{compared.users:,} users{seeds}, {compared.turns:,} turns of each arm, against {compared.reference}")
+    screen.print(
+        f"{plural(compared.users, 'user')}{seeds}, {plural(compared.turns, 'turn')} of each arm, against "
+        f"{compared.reference}"
+    )
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
     hidden = _hidden(runs)

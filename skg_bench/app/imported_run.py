@@ -28,6 +28,7 @@ from skg_bench.core.domain import Domain, OutcomeField
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of
 from skg_bench.core.grid import F64
+from skg_bench.core.text import plural
 from skg_bench.runfolder import manifest, schema, shards
 from skg_bench.runfolder.telling import Amount, Condition, CountedMetric, Telling, TurnCount, Word
 from skg_bench.simulator.logs.experiment_table import ExperimentTable, read_experiment, reference_of
@@ -304,7 +305,8 @@ def _show(table: ExperimentTable, utility: Utility, out: Path, reference: str) -
     screen = console()
     events = len(table.user)
     screen.print(
-        f"{out}: {len(table.arms)} arms at {events:,} events of {len(table.users):,} users, against {reference}",
+        f"{out}: {len(table.arms)} arms at {plural(events, 'event')} of {plural(len(table.users), 'user')}, "
+        f"against {reference}",
         soft_wrap=True, markup=False,
     )  # fmt: skip
     priced = {"usd": "a US dollar", "second": "a second of waiting"}

@@ -139,9 +139,14 @@ def _facts(record: Record, simulator: Recorded, *, whole: bool) -> Iterator[str]
     turns = np.sort(simulator.count(0, np.arange(record.users, dtype=np.int32), record.weeks))
     middle = int(turns[len(turns) // 2])
     yield (
-        f"{record.turns:,} turns of {record.users:,} users in {plural(record.weeks, 'week')} from {record.first_day} "
-        f"on; the median user has {plural(middle, 'turn')}"
+        f"{plural(record.turns, 'turn')} of {plural(record.users, 'user')} in {plural(record.weeks, 'week')} from "
+        f"{record.first_day} on; the median user has {plural(middle, 'turn')}"
     )
+    if record.offsets:
+        yield (
+            f"  times have offsets: dates and hours that pages, sheets and arms see are those of {simulator.zone} "
+            "(simulator.zone=Europe/Berlin: of another place)"
+        )
     if record.turns < _AGAIN * record.users and not record.pseudo_users:
         yield (
             f"  is that column really the user? {record.users:,} users have {record.turns:,} turns, so hardly anybody "

@@ -22,7 +22,7 @@ from skg_bench.app.progress import Report, console, progress_bars
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.temporary import replace_whole
-from skg_bench.core.text import printable
+from skg_bench.core.text import plural, printable
 from skg_bench.runfolder.cautions import few_users
 from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.measured_run import measured_run, shared_by
@@ -157,8 +157,8 @@ def _sentences(worths: SkillWorths) -> Iterator[str]:
     what = " (offers)" if worths.run.domain.answers else ""
     served = lifts.served.sum(axis=1) > 0
     yield (
-        f"{arm}: {len(lifts.skill):,} {lifts.noun} of {len(lifts.users):,} users; {int((~served).sum()):,} were never "
-        f"served, {int((lifts.total < 0).sum()):,} hurt, {int((lifts.total > 0).sum()):,} helped"
+        f"{arm}: {len(lifts.skill):,} {lifts.noun} of {plural(len(lifts.users), 'user')}; {int((~served).sum()):,} "
+        f"were never served, {int((lifts.total < 0).sum()):,} hurt, {int((lifts.total > 0).sum()):,} helped"
     )
     yield (
         f"lift of all: {lifts.total.sum():+,.2f} utility beyond {never}, and {lifts.rest:+,.2f} at turns without a "

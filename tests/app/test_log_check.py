@@ -362,3 +362,14 @@ def test_a_run_says_what_it_takes_for_granted(tmp_path: Path) -> None:
     assert (code, "users='none'" in err) == (2, True)
     assert "waits: taken for seconds; else simulator.latency_unit=ms|s" in out
     assert "ratings are left out, as 'A', 'B', 'F' say nothing of themselves" in out
+
+
+def test_whose_clock_hours_are_of_is_said_where_times_have_offsets(elsewhere: Path) -> None:
+    rows = [turn("u", f"2024-03-05T0{hour}:00:00+02:00", f"message {hour}") for hour in range(4)]
+    write_csv(elsewhere / "log.csv", rows)
+    code, out, _ = call("data", "check", "log.csv")
+    assert code == 0
+    assert "4 turns of 1 user in 1 week" in out
+    assert "dates and hours that pages, sheets and arms see are those of UTC" in " ".join(out.split())
+    write_csv(elsewhere / "log.csv", [{**row, "time": row["time"][:-6]} for row in rows])
+    assert "offsets" not in call("data", "check", "log.csv")[1]

@@ -185,6 +185,7 @@ def test_compare_leaves_out_what_is_not_known(replayed: Run) -> None:
     done = CliRunner().invoke(app, ["compare", str(replayed.path), "--flips", "2"])
     assert done.exit_code == 0, done.output
     assert "a log does not say which answers were right" in done.output
+    assert "--flips 2: there are none to show" in done.output
     assert "utility" not in done.output
     assert "hit rate" in done.output
 
