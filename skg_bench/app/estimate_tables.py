@@ -13,7 +13,7 @@ from skg_bench.analysis.report.estimates_page import EstimateParts, EstimateTabl
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, progress_bars
-from skg_bench.app.replay_tables import STEP_WORDS, ends_in_words, replay_parts, with_ends
+from skg_bench.app.replay_tables import STEP_WORDS, VALUE_WORDS, ends_in_words, replay_parts, with_ends
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
@@ -129,6 +129,7 @@ def _parts(log: Path, estimates: PolicyEstimates, *, by_row: bool) -> EstimatePa
         *(f"* {policy} is withheld: {reason}" for policy, reason in estimates.reasons),
         *(["* biased: shrunk weights, or a model alone, get no verdict"] if biased else []),
         STEP_WORDS,
+        *([] if estimates.users is None else [VALUE_WORDS]),
         _INTERVALS.format(how=how),
     ]
 

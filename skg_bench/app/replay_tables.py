@@ -18,6 +18,9 @@ STEP_WORDS = (
     "step: other decisions in the states that the log reached; it is not the value of an arm that learns, which would "
     "learn from its own decisions and come to other states"
 )
+VALUE_WORDS = (
+    "values: means over turns, in which busy users weigh more; values of skg-bench compare are means over users"
+)
 _LOOP = "loop: the arm from the first turn on, learning, on the messages of the log"
 _SNAPSHOT = (
     "snapshot: an arm with skillbook and scorer of the log at that turn of the user; it learns nothing from then on"
@@ -58,6 +61,7 @@ def replay_parts(log: Path, estimates: PolicyEstimates) -> EstimateParts:
         *(
             _LOOP if loop else _SNAPSHOT,
             *([STEP_WORDS] if stepped else []),
+            VALUE_WORDS,
             _ASSUMED,
             _checked(estimates.stream),
             _INTERVALS,

@@ -143,6 +143,7 @@ def test_what_is_printed_says_what_it_is_and_what_is_withheld(write: Callable[[C
     assert "* never is withheld: it never does what the log did" in out
     assert "it is not the value of an arm that learns" in out
     assert "clustered by user" in out
+    assert "values: means over turns, in which busy users weigh more" in out
     assert "if rows were independent" not in out
     code, out, _ = call(
         "estimate", str(write(clicks())), "--policy", "a=second", "--estimator", "clipped=1.5", "--by-row"
