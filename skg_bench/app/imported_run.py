@@ -32,6 +32,7 @@ from skg_bench.core.text import plural
 from skg_bench.runfolder import manifest, schema, shards
 from skg_bench.runfolder.telling import Amount, Condition, CountedMetric, Telling, TurnCount, Word
 from skg_bench.simulator.logs.experiment_table import ExperimentTable, read_experiment, reference_of
+from skg_bench.simulator.logs.recorded_rows import one_but_for_case
 
 _LARGEST = 1e9  # price
 _DEFAULTS = {"wrong": 1.0, "usd": 10.0, "second": 0.02}  # those of conf/config.yaml
@@ -313,6 +314,8 @@ def _show(table: ExperimentTable, utility: Utility, out: Path, reference: str) -
     words = [f"{getattr(utility, name):g} {what}" for name, what in priced.items() if getattr(utility, name)]
     worth = f"a right answer is worth 1, a wrong one {-utility.wrong:g}" if table.right is not None else "the score"
     screen.print(f"utility: {', less '.join([worth, *words])}", soft_wrap=True, markup=False)
+    if alike := one_but_for_case(table.users):
+        screen.print(f"{alike}: write them alike if they are one", soft_wrap=True, markup=False)
     screen.print(_kinds_of(table).replace("`", "'"), soft_wrap=True, markup=False)
     screen.print(f"page: {out / 'report.html'}", soft_wrap=True, markup=False)
     screen.print(f"next: skg-bench compare {shlex.quote(str(out))} --metric all", soft_wrap=True, markup=False)

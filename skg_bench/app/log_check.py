@@ -152,6 +152,8 @@ def _facts(record: Record, simulator: Recorded, *, whole: bool) -> Iterator[str]
             f"  is that column really the user? {record.users:,} users have {record.turns:,} turns, so hardly anybody "
             "asks again; say which column it is: simulator.columns.user=COLUMN"
         )
+    if "users by name" in record.assumes:
+        yield f"  {record.assumes['users by name']}: write them alike if they are one"
     if "order" in record.assumes:
         yield f"order: {record.assumes['order']}"
     yield f"left out: {'; '.join(left_out(record.left_out)) or 'no row'}"

@@ -303,6 +303,12 @@ def test_a_folder_that_is_made_meanwhile_is_left_alone(results: Path, monkeypatc
     assert [file.name for file in there.iterdir()] == ["mine"]
 
 
+def test_users_whose_names_differ_in_case_alone_are_counted(elsewhere: Path) -> None:
+    rows = [f"{user},{i},{arm},1" for user in ("Ann", "ann") for i in range(3) for arm in ("old", "new")]
+    Path("t.csv").write_text("\n".join(["user,event,arm,right", *rows]) + "\n")
+    assert "2 names of users differ from another one" in call("data", "import", "t.csv", "--out", "made")[1]
+
+
 def test_sizes_beyond_all_sense_are_refused(results: Path) -> None:
     """Their squares are no numbers any more."""
     says = refused("data", "import", str(results), "--out", "made", "--price", "wrong=1e300")

@@ -223,7 +223,7 @@ class Recorded:
         """The log in words and numbers."""
         log, out, read = self._read
         dialogues, made_up = self.format in ("sgd", "uss"), self._invented
-        assumes = assumptions(log.knows, self.accept, tuple(ASSUMES) if dialogues else made_up)
+        assumes = assumptions(log.knows, self.accept, tuple(ASSUMES) if dialogues else made_up, log.users)
         if self.format == "agentropy":
             assumes |= assumed(self._file)
         if log.newest_first:

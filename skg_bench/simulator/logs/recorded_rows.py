@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -157,6 +158,17 @@ def spelled_user(name: str) -> str:
     """A user by name, spelled so. A whole number has no `.0`, which it gets where a table had rows without a user."""
     name = spelled(name)
     return name[:-2] if _WHOLE.fullmatch(name) else name
+
+
+def one_but_for_case(names: Iterable[str]) -> str:
+    """Words on users whose names differ in upper and lower case alone, as those of addresses do; nothing without any.
+    No name is told: a log may be redacted.
+    """
+    counts = Counter(name.casefold() for name in names)
+    again = sum(count for count in counts.values() if count > 1)
+    if not again:
+        return ""
+    return f"{again:,} names of users differ from another one in upper and lower case alone; each counts as a user"
 
 
 def user_name(value: object) -> object:

@@ -34,6 +34,16 @@ def test_a_log_has_one_user_of_two_spellings(tmp_path: Path, users: tuple[object
         assert np.diff(log._log.time).tolist() == [86_400]
 
 
+@pytest.mark.parametrize("redact", [False, True])
+def test_names_that_differ_in_case_alone_are_counted_and_not_told(tmp_path: Path, redact: bool) -> None:
+    users = ("Ann@x.org", "ann@x.org", "bob@x.org")
+    rows = [{"user": user, "time": "2026-01-05", "message": "m"} for user in users]
+    record = recorded(write_lines(tmp_path / "log.jsonl", rows), redact=redact).record
+    says = "2 names of users differ from another one in upper and lower case alone; each counts as a user"
+    assert (record.users, record.assumes["users by name"]) == (3, says)
+    assert "users by name" not in recorded(write_lines(tmp_path / "log.jsonl", rows[1:])).record.assumes
+
+
 def test_names_that_differ_stay_apart(tmp_path: Path) -> None:
     users = (1, 1.5, "a b", "ab", "A b", True, "v1.0", "2.0.0", "01")
     rows = [{"user": user, "time": "2026-01-05", "message": "m"} for user in users]
