@@ -32,6 +32,7 @@ from skg_bench.runfolder.wholeness import faults
 
 RunState = Literal["new", "unfinished", "finished"]
 _SAMPLED = 64  # simulated users from whom the number of turns is estimated
+_READS = " (digest of what it reads: a file was changed, or is another one)"
 _LISTED = 12  # differences from another run that an error lists
 
 
@@ -199,4 +200,7 @@ def _shown(differences: Sequence[str]) -> list[str]:
     """The first of them, those that a command says before what it is resolved to, and how many more there are."""
     ordered = sorted(differences, key=lambda line: line.startswith("compositions."))
     rest = len(ordered) - _LISTED
-    return [*ordered[:_LISTED], *([f"and {rest:,} more"] if rest > 0 else [])]
+    listed = [
+        f"{line}{_READS if line.startswith(('data.simulator', 'data.embedder')) else ''}" for line in ordered[:_LISTED]
+    ]
+    return [*listed, *([f"and {rest:,} more"] if rest > 0 else [])]

@@ -373,3 +373,12 @@ def test_whose_clock_hours_are_of_is_said_where_times_have_offsets(elsewhere: Pa
     assert "dates and hours that pages, sheets and arms see are those of UTC" in " ".join(out.split())
     write_csv(elsewhere / "log.csv", [{**row, "time": row["time"][:-6]} for row in rows])
     assert "offsets" not in call("data", "check", "log.csv")[1]
+
+
+def test_a_log_that_was_changed_under_its_name_is_said_to_be(elsewhere: Path) -> None:
+    rows = [turn("u", f"2024-03-05T0{hour}:00:00", f"message {hour}", answer="yes") for hour in range(4)]
+    words = ["run", "log.csv", "out=made", "embedder=hashing", "arms={never: [policy=never, curator=none]}"]
+    write_csv(elsewhere / "log.csv", rows)
+    assert call(*words)[0] == 0
+    write_csv(elsewhere / "log.csv", [{**row, "answer": "no"} for row in rows])
+    assert "digest of what it reads: a file was changed" in refused(*words)
