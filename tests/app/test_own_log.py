@@ -16,6 +16,7 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.counts.metrics import logged
+from skg_bench.analysis.counts.wording import interval
 from skg_bench.analysis.report.logged import ENGLISH, language_sentences
 from skg_bench.analysis.report.people import CAP, numbered, timelines
 from skg_bench.analysis.statistics.intervals import Cells, estimates
@@ -171,6 +172,8 @@ def test_money_saved_is_that_of_the_log_to_the_cent_and_so_is_its_interval(own: 
     )
     assert "By the log's own prices" in html.replace("&#39;", "'").replace("&#x27;", "'")
     assert said in html
+    ends = interval(figure.low_new, figure.high_new, "usd", signed=True).replace("-", "\u2212")
+    assert f"a request of a user (95\u202f% interval for new requests {ends})" in html
     (row,) = [row for row in skg_bench.compare(run, reference="never").rows
               if (row.arm, row.metric.name) == ("skg", "cost_usd")]  # fmt: skip
     assert row.difference.estimate.mean == pytest.approx(-per_user.mean())

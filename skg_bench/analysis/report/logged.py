@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from skg_bench.analysis.counts.wording import number
+from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report.job_sentences import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.document import Summary
@@ -147,9 +147,13 @@ def _saved(summary: Summary, arm: str) -> str | None:
     totals, alone = summary.totals[arm], summary.totals[str(summary.never)]
     spent = [(total["cost"] or 0.0) + (total["learning"] or 0.0) for total in (totals, alone)]
     text = f"By the log's own prices {code(arm)} would have saved ${spent[1] - spent[0]:,.2f} of ${spent[1]:,.2f}"
-    if saved.mean is not None and saved.low is not None:
-        low, high = (number(end, "usd", signed=True) for end in (saved.low, saved.high))
-        text += f": {number(saved.mean, 'usd', signed=True)} a request of a user ({low} to {high})"
+    if saved.mean is not None:
+        text += f": {number(saved.mean, 'usd', signed=True)} a request of a user"
+        spans = {"new": (saved.low_new, saved.high_new), "these": (saved.low, saved.high)}
+        for which, (low, high) in spans.items():
+            if low is not None and high is not None:
+                text += f" (95 % interval for {which} requests {interval(low, high, 'usd', signed=True)})"
+                break
     priced, turns = int(totals["priced"] or 0), int(totals["turn"] or 0)
     return f"{text}." if priced == turns else f"{text}. {turns - priced:,} of {turns:,} requests have no price there."
 
