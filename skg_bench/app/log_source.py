@@ -120,6 +120,9 @@ def log_source(path: str, texts: Sequence[str]) -> LogSource:
     presence = where.exists()  # raises OSError in a folder that is closed
     if "simulator" in given:
         raise UsageError(f"{path} and simulator={given['simulator']}: give a log, or a simulator and simulator.path")
+    for name in ("simulator.path", "simulator.corpus.path"):
+        if given.get(name, path) != path:
+            raise UsageError(f"{path} and {name}={given[name]}: a run replays one log; give one of them")
     if not any(name.startswith("simulator.") for name in given) and is_labelled_corpus(path):
         return LogSource(path, "labelled", "a labelled corpus")
     kind = _published(where)

@@ -382,3 +382,13 @@ def test_a_log_that_was_changed_under_its_name_is_said_to_be(elsewhere: Path) ->
     assert call(*words)[0] == 0
     write_csv(elsewhere / "log.csv", [{**row, "answer": "no"} for row in rows])
     assert "digest of what it reads: a file was changed" in refused(*words)
+
+
+@pytest.mark.parametrize("key", ["simulator.path", "+simulator.path", "simulator.corpus.path"])
+@pytest.mark.parametrize("words", [["run"], ["data", "check"]])
+def test_two_logs_in_one_command_are_refused(elsewhere: Path, words: list[str], key: str) -> None:
+    """The columns of the first were told, and the second was replayed."""
+    rows = [turn("u", f"2024-03-05T0{hour}:00:00", f"message {hour}") for hour in range(4)]
+    for name in ("log.csv", "other.csv"):
+        write_csv(elsewhere / name, rows)
+    assert "other.csv: a run replays one log" in refused(*words, "log.csv", f"{key}=other.csv")
