@@ -109,7 +109,8 @@ def estimate(
         raise UsageError(f"--judged {judged} goes with --target in a run, replayed; of a table give its column reward")
     table, columns = _opened(source, targets or {}, arm, given)
     named = _policies(table, {**(policies or {}), **{name: name for name in targets or {}}}, against)
-    drawn = DrawnRows() if {TO_JUDGE, *_SHEET} <= set(table.names) and columns["reward"] == "reward" else None
+    sheet = {TO_JUDGE, *_SHEET} <= set(table.names) and all(columns.get(name) == name for name in _SHEET)
+    drawn = DrawnRows() if sheet else None
     needed = [*columns.values(), *(p for p in named.values() if isinstance(p, str)), *([TO_JUDGE] if drawn else [])]
     blocks = table.blocks(list(dict.fromkeys(needed)))
     first = next(blocks, None)

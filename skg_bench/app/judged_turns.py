@@ -23,6 +23,8 @@ TO_JUDGE = "judge"
 JUDGED_FIELDS = ("user", "turn", "reward", "reward_propensity")
 """Columns of a table of judged turns that are read."""
 
+_MORE = 1.001  # by rounding
+
 
 @dataclass
 class DrawnRows:
@@ -31,6 +33,8 @@ class DrawnRows:
     drawn: int = 0
     empty: int = 0
     first: int = 0  # of the empty ones
+    rows: int = 0
+    stands_for: float = 0.0  # rows that the drawn ones stand for, by their chances
 
     def add(self, block: TableBlock, reward: F64) -> None:
         """Raises UsageError for a row that was judged and not drawn."""
@@ -47,14 +51,21 @@ class DrawnRows:
         missing = np.flatnonzero(~known & (judge == 1))
         if len(missing) and not self.empty:
             self.first = int(block.position[missing[0]])
+        chance = block.chances("reward_propensity", "a chance above 0, at most 1, is needed in every row")
+        self.rows, self.stands_for = self.rows + len(block), self.stands_for + float((1.0 / chance[judge == 1]).sum())
         self.drawn, self.empty = self.drawn + int((judge == 1).sum()), self.empty + len(missing)
 
     def check(self, path: Path) -> None:
-        """Raises UsageError if a drawn row was not judged."""
+        """Raises UsageError if a drawn row was not judged, or rows that were not drawn have been left out."""
         if self.empty:
             raise UsageError(
                 f"{path}: {self.empty:,} of {self.drawn:,} drawn rows have no reward, such as row {self.first}; fill "
                 "in reward where judge is 1, in all of them: those that are easy to judge are no sample of the rest"
+            )
+        if self.drawn == self.rows and self.stands_for > self.rows * _MORE:
+            raise UsageError(
+                f"{path} has {self.rows:,} rows, all of them drawn, which stand for {self.stands_for:,.0f}: keep the "
+                "rows where judge is 0, too, as the sheet had them"
             )
 
 

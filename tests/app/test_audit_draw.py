@@ -81,6 +81,17 @@ def test_a_sheet_that_nobody_has_filled_in_yet_is_named(log: Path) -> None:
     assert "fill in reward where judge is 1" in refused("estimate", "j.csv", "--policy", "new=fewer")
 
 
+def test_a_sheet_of_the_drawn_rows_alone_is_refused(log: Path) -> None:
+    """Its value was six times what it is: each row stands for others, too."""
+    assert call("data", "label", log.name, "--n", "20", "--out", "j.csv")[0] == 0
+    filled("j.csv", columns()[1])
+    head, *rows = Path("j.csv").read_text("utf-8").splitlines(keepends=True)
+    judge = head.split(",").index("judge")
+    Path("drawn.csv").write_text("".join([head, *(row for row in rows if row.split(",")[judge] == "1")]), "utf-8")
+    assert call("estimate", "j.csv", "--policy", "even=0.5")[0] == 0
+    assert "20 rows, all of them drawn, which stand for 4,000" in refused("estimate", "drawn.csv", "--policy", "a=0.5")
+
+
 def test_a_sheet_on_which_other_rows_were_judged_than_drawn_is_refused(log: Path) -> None:
     head, drawn, other = "user,propensity,judge,reward,reward_propensity\n", "a,0.5,1,1,0.5\n", "b,0.5,0,,0.5\n"
     for rows, says in (
