@@ -71,13 +71,13 @@ def write_private(path: Path, text: str) -> None:
     """Writes a new text file that only its owner can read; line ends stay as they are. Raises OSError that names the
     file, of which nothing is left then: half a sheet would look like a whole one, and be in the way of the next.
     """
-    there = path.exists()
+    known = path.exists()
     try:
         with open(path, "w", encoding="utf-8", newline="", opener=private) as file:
             file.write(text)
     except OSError as error:
         error.filename = str(path)  # a full disk does not name one
-        if not there:
+        if not known:
             with suppress(OSError):
                 path.unlink()
         raise
