@@ -12,6 +12,7 @@ from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.document import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
+from skg_bench.core.text import plural
 from skg_bench.runfolder.cautions import few_users
 from skg_bench.runfolder.telling import Telling
 
@@ -170,9 +171,15 @@ def _effects(summary: Summary, arm: str) -> list[Sentence]:
         if gap.mean is None or arm not in (effect.live, frozen):
             continue
         live = code(effect.live)
-        what = f"what {live} learned after turn {effect.since} (against {code(frozen)})"
+        few, part = few_users(gap.n_users), ""
+        if gap.n_users < summary.users:  # others had no turn so late
+            have = "has" if gap.n_users == 1 else "have"
+            part = f"; {gap.n_users:,} of {plural(summary.users, 'user')} {have} later turns"
+        what = f"what {live} learned after turn {effect.since} (against {code(frozen)}{part})"
         if gap.verdict in ("identical", "equal for every user"):
             sentence = Sentence(f"{live} and {code(frozen)} are {gap.verdict} after turn {effect.since}.", "plain")
+        elif few:
+            sentence = Sentence(f"Not shown that {what} helps or harms: {_size(gap)}. {few}.", "open")
         elif gap.verdict == "better":
             sentence = Sentence(f"Learning helped: {what} was worth {_size(gap)}.{_shrunken(gap)}", "good")
         elif gap.verdict == "worse":

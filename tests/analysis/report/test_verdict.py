@@ -82,14 +82,31 @@ def test_an_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
     effect = _effect(figures, mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")
     assert effect.tone == "bad"
     assert effect.text.startswith(
-        "Learning hurt: what skg learned after turn 30 (against frozen) was worth -0.200 utility a request"
+        "Learning hurt: what skg learned after turn 30 (against frozen; 11 of 12 users have later turns) was worth "
+        "-0.200 utility a request"
     )
+
+
+def test_what_few_users_learned_late_is_no_finding_and_how_many_they_are_is_said(figures: Summary) -> None:
+    """Twelve users were there, and two of them had turns after the freezing."""
+    ends = {"mean": -0.2, "low_new": -0.3, "high_new": -0.1}
+    some = _effect(figures, n_users=5, **ends, verdict="worse")
+    assert some.text.startswith(
+        "Learning hurt: what skg learned after turn 30 (against frozen; 5 of 12 users have later turns) was "
+    )
+    two = _effect(figures, n_users=2, **ends, verdict="worse")
+    assert two.tone == "open"
+    assert two.text == (
+        "Not shown that what skg learned after turn 30 (against frozen; 2 of 12 users have later turns) helps or "
+        f"harms: -0.200 utility a request (95 % interval -0.300 to -0.100). {few_users(2)}."
+    )
+    assert "later turns" not in _effect(figures, n_users=12, **ends, verdict="worse").text
 
 
 def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
     assert _effect(figures, mean=0.05, low_new=0.02, high_new=0.08, verdict="better") == Sentence(
-        "Learning helped: what `skg` learned after turn 30 (against `frozen`) was worth +0.050 utility a request "
-        "(95 % interval +0.020 to +0.080).",
+        "Learning helped: what `skg` learned after turn 30 (against `frozen`; 11 of 12 users have later turns) was "
+        "worth +0.050 utility a request (95 % interval +0.020 to +0.080).",
         "good",
     )
 
