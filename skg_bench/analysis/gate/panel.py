@@ -103,8 +103,6 @@ def panel(run: Run, arm: str) -> Panel:
             "the world can judge"
         )
     imported = run.manifest.get("imported")
-    if not imported:
-        _refuse_truth(run, arm)
     anchors = {} if imported else dict(zip((NEVER_ANCHOR, ORACLE_ANCHOR), _anchors(run, arm), strict=True))
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
@@ -138,8 +136,8 @@ def panel(run: Run, arm: str) -> Panel:
 def _anchors(run: Run, arm: str) -> tuple[str, str]:
     """The arm that reuses nothing, and the oracle.
 
-    Raises UsageError for a run without one of them, in which `never` does more than the model alone, or whose anchors
-    have another simulated LLM than the arm.
+    Raises UsageError for a run without one of them, in which `never` does more than the model alone, or whose arms have
+    not the same simulated LLM; and for an arm that is told what is true.
     """
     never, oracle = (
         _composed(run, arm, parts)
@@ -156,6 +154,7 @@ def _anchors(run: Run, arm: str) -> tuple[str, str]:
         raise UsageError(
             f"arm {never!r} of {run.path} reuses answers or asks users, and is no anchor; take curator=none"
         )
+    _refuse_truth(run, arm)
     _refuse_other_llm(run, arm, (never, oracle))
     return never, oracle
 
