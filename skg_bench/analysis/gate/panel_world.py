@@ -141,7 +141,7 @@ def _parameters(panel: Panel) -> dict[str, Any]:
     nodes: dict[str, Any] = {"simulator": config.get("simulator"), "utility": config["utility"]}
     nodes["data"] = {"simulator": (panel.made.get("data") or {}).get("simulator")}
     nodes["hit_latency_ms"] = arm.get("hit_latency_ms")
-    nodes["mood"] = arm.get("mood", "own")  # how users react to what they were advised before
+    nodes["mood"] = arm.get("mood", "own")  # how users react is theirs
     if _simulated(panel):
         nodes["llm"] = arm["llm"]
     return flat(nodes)
