@@ -176,6 +176,21 @@ def test_what_an_answer_to_another_intent_takes_for_granted_is_said_and_it_is_no
         assert bound not in says, bound
 
 
+def test_offers_a_week_are_those_of_weeks_in_which_a_user_was_there(tmp_path: Path) -> None:
+    """They were spread over the weeks of the whole log: who came for one week of twelve was hardly ever asked."""
+    lines = log(tmp_path).read_text("utf-8").splitlines()
+    some = [line for line in lines if line < "2023-05-08" or not (",user 1," in line or ",user 2," in line)]
+    (tmp_path / "log.csv").write_text("\n".join(some) + "\n", "utf-8")
+    run = skg_bench.run(overrides(tmp_path / "log.csv", tmp_path / "run"))
+    turns = run.turns("skg", ["offer", "time"]).to_pandas()
+    weeks = turns["time"].dt.isocalendar().week.groupby(turns["user"]).nunique()
+    offers = turns.groupby("user")["offer"].count()
+    assert weeks.nunique() > 1
+    assert offers.sum() > 0
+    shown = read_summary(run).arms["skg"]["offers_per_week"].mean
+    assert shown == pytest.approx((offers / weeks).mean(), rel=0.02), (offers, weeks)
+
+
 def test_books_are_rebuilt_from_the_log_of_a_replay(replayed: Run, capsys: pytest.CaptureFixture[str]) -> None:
     verify(replayed.path, ["skg", "everything"], USERS)
     assert "every state hash agrees" in capsys.readouterr().out

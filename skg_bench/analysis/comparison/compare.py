@@ -187,6 +187,7 @@ def _rows(
     """Rows by arm, then by metric; the same resamples for all of them."""
     if not tested:
         return ()
+    # one user again and again is no sample: NaN, shown as a dash
     boot = cluster_bootstrap(np.stack([pair.each[name] for pair in tested for name in shown], axis=1), BOOTSTRAP_SEED)
     low, high = (end.reshape(len(tested), len(shown)) for end in boot)
     rows: dict[tuple[str, str], ComparisonRow] = {}
@@ -224,7 +225,7 @@ def _counted(each: F64, metric: Metric) -> tuple[int, int, int]:
 
 def _record(row: ComparisonRow) -> dict[str, Any]:
     d = row.difference
-    (low, high), (low_these, high_these) = d.estimate.interval(new=True), d.estimate.interval(new=False)
+    (low, high), (low_these, high_these) = (d.estimate.interval(new=new, bounds=_bounds(row)) for new in (True, False))
     return {
         "arm": row.arm, "metric": row.metric.name, "value": row.mean, "reference": row.reference_mean,
         "difference": d.estimate.mean, "low": low, "high": high, "low_these": low_these, "high_these": high_these,
@@ -233,6 +234,11 @@ def _record(row: ComparisonRow) -> dict[str, Any]:
         "p": d.p_adjusted, "shrunken": d.shrunken, "intents": d.estimate.intents,
         "wins": row.wins, "ties": row.ties, "losses": row.losses, "verdict": verdict_words(row),
     }  # fmt: skip
+
+
+def _bounds(row: ComparisonRow) -> tuple[float, float]:
+    """No difference of two shares is beyond 1."""
+    return (-1.0, 1.0) if row.metric.unit == "share" else (-np.inf, np.inf)
 
 
 def headings(comparison: Comparison) -> list[str]:
@@ -253,7 +259,11 @@ def cells(comparison: Comparison, names: Sequence[str] = ()) -> list[tuple[str, 
                 number(d.estimate.mean, unit, signed=True),
                 *(
                     bare(interval(*span, unit, signed=True))
-                    for span in (d.estimate.interval(new=False), row.bootstrap, d.estimate.interval(new=True))
+                    for span in (
+                        d.estimate.interval(new=False, bounds=_bounds(row)),
+                        row.bootstrap,
+                        d.estimate.interval(new=True, bounds=_bounds(row)),
+                    )
                 ),
                 "-" if d.estimate.se_new == 0 else bare(rise_or_fall(d.mde_rise, d.mde_fall, unit)),
                 "-" if d.p_adjusted != d.p_adjusted else f"{d.p_adjusted:.3f}",

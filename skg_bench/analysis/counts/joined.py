@@ -27,6 +27,7 @@ class JoinedEvents:
 
     users: I64  # [n] user ids, ascending
     weeks: int  # calendar weeks of the run, W
+    spans: I64  # [n] as in `LoggedEvents`
     seed: int
     turns: int  # N
     judged: bool  # as in `LoggedEvents`
@@ -40,7 +41,8 @@ class JoinedEvents:
         """All of the events but their turns."""
         cells = requests.cells
         return cls(
-            requests.users, requests.weeks, requests.seed, len(requests), requests.judged, requests.answers,
+            requests.users, requests.weeks, requests.spans, requests.seed,
+            len(requests), requests.judged, requests.answers,
             Cells(cells.user.astype(np.int32), cells.intent.astype(np.int32), cells.n_users, cells.n_intents),
             requests.about, requests.named,
         )  # fmt: skip
@@ -64,7 +66,8 @@ def joined_events(blocks: Sequence[JoinedEvents]) -> JoinedEvents:
         intent[start:stop] = number[block.cells.intent]
         n, start = n + len(block.users), stop
     return JoinedEvents(
-        np.concatenate([block.users for block in blocks]), max(block.weeks for block in blocks), blocks[0].seed,
+        np.concatenate([block.users for block in blocks]), max(block.weeks for block in blocks),
+        np.concatenate([block.spans for block in blocks]), blocks[0].seed,
         sum(block.turns for block in blocks), all(block.judged for block in blocks), blocks[0].answers,
         Cells(user, intent, n, len(intents) + len(messages)), np.array([*intents, *messages], np.object_), len(intents),
     )  # fmt: skip

@@ -212,7 +212,7 @@ def _count(metric: Metric, tally: Tally, requests: Requests) -> F64:
     user, turn = requests.cells.user, tally.by_cell["turn"]
     turns = requests.cells.by_user(turn)
     if metric.over == "week":
-        return count * (turns / requests.weeks)[user]
+        return count * (turns / requests.spans)[user]
     gone = requests.cells.by_user(count) - tally.book_end
     return count * turns[user] - gone[user] * turn
 

@@ -53,6 +53,7 @@ class LoggedEvents:
 
     users: I64  # [n] user ids, ascending
     weeks: int  # calendar weeks of the run, W
+    spans: I64  # [n] weeks over which counts a week are spread: W; of a log those in which the user asked
     seed: int
     turn: I32  # [N]
     time: I64  # [N] seconds since 1970
@@ -83,6 +84,9 @@ class Requests(Protocol):
 
     @property
     def weeks(self) -> int: ...
+
+    @property
+    def spans(self) -> I64: ...
 
     @property
     def seed(self) -> int: ...
@@ -206,8 +210,10 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None, weeks:
     width = len(intents) + len(messages)
     pairs, cell = distinct_keys(row * width + about, len(users) * width)
     topics, intent_of = distinct_keys(pairs % width, width)
+    spans = _spans(row * weeks + week, len(users), weeks, of_log=bool(run.manifest.get("log")))
     return LoggedEvents(
-        users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
+        users=users, weeks=weeks, spans=spans, seed=int(run.manifest["seed"]),
+        turn=turn, time=time, message=messages, text=text,
         row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
         used_up=column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
         answers=domain_of(run.manifest).answers,
@@ -215,6 +221,11 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None, weeks:
         cells=Cells(pairs // width, intent_of, len(users), len(topics)),
         about=np.concatenate([intents, messages])[topics], named=int((topics < len(intents)).sum()),
     )  # fmt: skip
+
+
+def _spans(slots: I64, n: int, weeks: int, *, of_log: bool) -> I64:
+    """Weeks of each user. A log's users come and go: one who was there for a week of twelve was asked in that week."""
+    return np.bincount(np.unique(slots) // weeks, minlength=n) if of_log else np.full(n, weeks)
 
 
 def tallies(

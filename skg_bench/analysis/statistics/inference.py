@@ -126,6 +126,9 @@ def cluster_bootstrap(values: F64, seed: int, resamples: int = RESAMPLES) -> tup
 
     NaN: the user has no value in that column, and is left out of its mean.
     """
+    if len(values) == 1:  # one user again and again
+        nothing = np.full(values.shape[1], np.nan)
+        return nothing, nothing
     tail = (1.0 - LEVEL) / 2
     means = resampled_means(values, seed, resamples)
     return percentile(means, tail), percentile(means, 1.0 - tail)

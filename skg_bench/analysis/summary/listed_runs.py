@@ -77,18 +77,19 @@ def _listed(folder: Path) -> ListedRun:
         if text is None:
             return replace(known, state="its figures were changed: skg-bench report")
         gaps = inner_members_of(text, "differences", "utility", folder)
-        return _with_verdict(known, members_of(text, ("version", "learner"), folder), gaps, users)
+        return _with_verdict(known, members_of(text, ("version", "learner", "users"), folder), gaps)
     except (UsageError, OSError):
         return replace(known, state=_NO_FIGURES)
 
 
-def _with_verdict(
-    known: ListedRun, summary: Mapping[str, object], differences: Mapping[str, object], users: int
-) -> ListedRun:
+def _with_verdict(known: ListedRun, summary: Mapping[str, object], differences: Mapping[str, object]) -> ListedRun:
     """A line with the verdict of the run's figures, as they stand in its file: differences in utility by arm."""
     if summary.get("version") != SUMMARY_VERSION:
         return replace(known, state=_NO_FIGURES)
-    learner = str(summary.get("learner"))
+    learner, users = (
+        str(summary.get("learner")),
+        int(str(summary.get("users"))),
+    )  # instances, where users share a memory
     gaps = {arm: figures for arm, figures in differences.items() if isinstance(figures, dict)}
     verdicts = {arm: trusted_verdict(str(gap.get("verdict")), users) for arm, gap in gaps.items()}
     gap = gaps.get(learner, {})

@@ -225,6 +225,23 @@ def test_the_table_never_says_that_there_is_no_difference(tmp_path: Path) -> Non
     assert hit_rate[4].endswith(" pp")
 
 
+def test_no_difference_of_shares_is_beyond_a_whole_and_one_user_has_no_bootstrap(tmp_path: Path) -> None:
+    """It was printed: hit rate +68.5 pp (+49.0 to +145.0), and +85.0 to +85.0 by the bootstrap of one user."""
+    arms = {"much": World(hit=0.9, hit_right=0.5), "never": ARMS["never"]}
+    few = compare([make_run(tmp_path / "few", users=2, weeks=1, arms=arms)])
+    (hits,) = [row for row in few.rows if row.metric.name == "hit_rate"]
+    whole = [hits.difference.estimate.interval(new=new) for new in (True, False)]
+    assert max(high for _, high in whole) > 1.0  # before it is cut
+    table = few.to_pandas()
+    shares = table[table["metric"].isin([row.metric.name for row in few.rows if row.metric.unit == "share"])]
+    assert shares[["low", "low_these"]].min().min() >= -1.0
+    assert shares[["high", "high_these"]].max().max() == 1.0
+    alone = compare([make_run(tmp_path / "alone", users=1, weeks=1, arms=arms)])
+    assert all(np.isnan(row.bootstrap).all() for row in alone.rows)
+    column = headings(alone).index("bootstrap")
+    assert {row[column] for row in cells(alone)} == {"-"}
+
+
 def test_users_with_a_better_an_equal_and_a_worse_value_are_counted_by_what_is_better(tmp_path: Path) -> None:
     arms = {"rare": World(hit=0.1, hit_right=0.5), "skg": World(hit=0.2, hit_right=0.6), "never": ARMS["never"]}
     run = make_run(tmp_path / "run", users=40, weeks=2, arms=arms)
