@@ -210,22 +210,17 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None, weeks:
     width = len(intents) + len(messages)
     pairs, cell = distinct_keys(row * width + about, len(users) * width)
     topics, intent_of = distinct_keys(pairs % width, width)
-    spans = _spans(row * weeks + week, len(users), weeks, of_log=bool(run.manifest.get("log")))
+    slot, comes_and_goes = row * weeks + week, bool(run.manifest.get("log"))  # a log's users do
+    spans = np.bincount(np.unique(slot) // weeks) if comes_and_goes else np.full(len(users), weeks)
     return LoggedEvents(
-        users=users, weeks=weeks, spans=spans, seed=int(run.manifest["seed"]),
-        turn=turn, time=time, message=messages, text=text,
-        row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
+        users=users, weeks=weeks, spans=spans, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages,
+        text=text, row=row, cell=cell, slot=slot, one_off=kind < 0,
         used_up=column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
         answers=domain_of(run.manifest).answers,
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of, len(users), len(topics)),
         about=np.concatenate([intents, messages])[topics], named=int((topics < len(intents)).sum()),
     )  # fmt: skip
-
-
-def _spans(slots: I64, n: int, weeks: int, *, of_log: bool) -> I64:
-    """Weeks of each user. A log's users come and go: one who was there for a week of twelve was asked in that week."""
-    return np.bincount(np.unique(slots) // weeks, minlength=n) if of_log else np.full(n, weeks)
 
 
 def tallies(

@@ -36,10 +36,10 @@ from skg_bench.analysis.summary.document import (
     Summary,
 )
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
-from skg_bench.analysis.summary.hidden_hits import curves_without_hits, without_hits
 from skg_bench.analysis.summary.job_outcomes import learning_jobs
 from skg_bench.analysis.summary.losses import CAUSE_COLUMNS
 from skg_bench.analysis.summary.saturation import LIMIT, Saturation, withheld
+from skg_bench.analysis.summary.visible_figures import curves_without_hits, without_hits
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.temporary import PRIVATE_MODE, replace_whole

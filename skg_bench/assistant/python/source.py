@@ -283,8 +283,8 @@ def _function(member: Any) -> Any:
 
 
 def _kept(value: Any) -> Iterator[tuple[str, Any]]:
-    """What a class or function has had since it was defined, with names: classes that it is made of, attributes,
-    defaults, what it closes over. The same text makes another one where the globals that it read were others.
+    """Parts that a class or function has had since it was defined, with names: classes that it is made of, attributes,
+    defaults, and what it closes over. The same text makes another one where the globals that it read were others.
     """
     if isinstance(value, FunctionType):
         yield from _kept_by(value, value.__qualname__)
