@@ -241,10 +241,6 @@ class Run:
                     hint = nearest(unknown[0], names)
                     raise UsageError(f"{self.path} has no column {unknown[0]!r} of {log}; {hint}") from error
                 reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
-                names = self._schema(log).names
-                if unknown := [name for name in columns or () if name not in names]:
-                    wrong = f"{log} of {self.path} have no column {unknown[0]!r}; valid: {', '.join(names)}"
-                    raise UsageError(wrong) from error
                 raise UsageError(f"{file} is torn or unreadable ({reason}); {shards.AGAIN}") from error
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
 

@@ -49,7 +49,7 @@ def test_rows_come_by_user_and_turn_from_the_shards_of_that_arm_only(folder: Pat
 
 def test_an_unknown_column_is_no_torn_file(folder: Path) -> None:
     """Once, a misspelt column was said to be a torn file, which the same command would make again."""
-    with pytest.raises(UsageError, match=r"have no column 'vlaue'; valid: .*kind, value"):
+    with pytest.raises(UsageError, match=r"has no column 'vlaue' of feedback; did you mean 'value'\? valid: .*kind"):
         Run(folder).feedback("skg", ["vlaue"])
 
 

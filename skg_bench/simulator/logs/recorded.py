@@ -57,7 +57,7 @@ from skg_bench.simulator.logs.recorded_size import log_size
 from skg_bench.simulator.offer_reactions import offers_accepted
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
-_NAMELESS, _MILLISECONDS = "unnamed", {"ms": 1.0, "s": 1000.0}
+_NAMELESS, _UNITS = "unnamed", {"ms": 1.0, "s": 1000.0}
 _MANY = 100_000  # rows of a log from which on it is said what reading them takes: some seconds
 _NEVER = np.iinfo(np.int64).max
 
@@ -94,6 +94,7 @@ class Recorded:
     most_rows: int | None
     stream: Stream = field(default="exogenous", init=False)
     domain: Domain = field(default=LOGS_DOMAIN, init=False)
+    copies: ClassVar[bool] = True  # rows that are as earlier ones are left out
     reaches: ClassVar[Reaches] = {
         "path": Reach(("reads", "network")),
         **dict.fromkeys(("subset", "split", "columns", "encoding", "separator", "decimal", "latency_unit"), NO_REACH),
@@ -107,8 +108,8 @@ class Recorded:
             raise UsageError(f"simulator.columns has unknown {', '.join(unknown)}; valid are {', '.join(TURN_FIELDS)}")
         if self.decimal not in (None, ".", ","):
             raise UsageError(f"simulator.decimal={self.decimal!r} must be a point or a comma, or null")
-        if self.latency_unit not in _MILLISECONDS:
-            raise UsageError(f"simulator.latency_unit={self.latency_unit!r}, valid are {', '.join(_MILLISECONDS)}")
+        if self.latency_unit not in _UNITS:
+            raise UsageError(f"simulator.latency_unit={self.latency_unit!r}, valid are {', '.join(_UNITS)}")
         if self.dialogues_per_user < 1:
             raise UsageError(f"simulator.dialogues_per_user={self.dialogues_per_user} must be at least 1")
         if self.most_rows is not None and self.most_rows < 1:
@@ -149,7 +150,7 @@ class Recorded:
         self._check_rows(rows)
         read = len(rows) + out.rows
         ratings = {word: code for code, words in enumerate(self._words) for word in words}
-        reading = LogReading(ratings, self._zone, self.day_first, self.decimal, _MILLISECONDS[self.latency_unit])
+        reading = LogReading(ratings, self._zone, self.day_first, self.decimal, _UNITS[self.latency_unit], self.copies)
         log = assemble(rows, reading, out, str(self.path))
         del rows
         pa.default_memory_pool().release_unused()  # 85 MB after a million rows, which the run would keep to its end

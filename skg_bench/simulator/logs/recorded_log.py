@@ -43,6 +43,7 @@ class LogReading:
     day_first: bool | None  # None: as the whole column says
     decimal: str | None  # point or comma; None: as the whole column says
     milliseconds: float  # in a unit of `latency_ms`
+    copies: bool  # rows that are as an earlier one are left out; False: the world refuses them
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     users, user = rows.coded("user", spelled_user)
     texts, text = rows.coded("message")
     kept = _kept(rows, (user, text), when, out)
-    if len(kept) and "id" not in rows.cells:
+    if reading.copies and len(kept) and "id" not in rows.cells:
         kept = _once(rows, user, when, kept, out, name)
     if not len(kept):
         reasons = "; ".join(f"{why}: {entry['rows']:,}" for why, entry in out.found.items()) or "it is empty"

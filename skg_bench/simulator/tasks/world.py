@@ -52,6 +52,7 @@ class Tasks(Recorded):
     check: str
     rated: float
     domain: Domain = field(default=TASKS, init=False)
+    copies: ClassVar[bool] = False  # a task that comes twice is refused
     reaches: ClassVar[Reaches] = {**Recorded.reaches, "check": Reach(("code",), harmless=("exact", "marker"))}
 
     def __post_init__(self) -> None:
