@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skg_bench.app.compose import compose, composer
 from skg_bench.app.overrides import check_override_texts, parse
 from skg_bench.app.progress import console, progress_bars, run_headline
-from skg_bench.core.errors import brief
+from skg_bench.core.errors import UsageError, brief
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison
@@ -52,13 +52,13 @@ def compare(
     """Every arm of the runs against the reference arm (default: the first run's own), paired user by user.
 
     It holds no figures of hits that nobody can tell. See `analysis.compare` for the rest. Raises UsageError for what is
-    no run, runs that share no events, an unknown reference, metric or correction.
+    no run, runs that share no events, an unknown reference, metric or correction, and flips below 0.
     """
     from skg_bench.analysis.report.hidden_memory import readable_comparison
     from skg_bench.runfolder.hidden_hits import arms_without_hits
-    from skg_bench.runfolder.run import Run
+    from skg_bench.runfolder.run import opened_run
 
-    opened = [source if isinstance(source, Run) else Run(source) for source in runs]
+    opened = [*map(opened_run, runs)]
     compared = whole_comparison(opened, reference, correction=correction, margins=margins, flips=flips)
     return readable_comparison(compared, {arm for run in opened for arm in arms_without_hits(run)})
 
@@ -77,6 +77,8 @@ def whole_comparison(
     from skg_bench.runfolder.measured_run import instance_words, measured_run
     from skg_bench.runfolder.run import needs_right
 
+    if flips < 0:
+        raise UsageError(f"flips={flips}; it is a number of events, 0 or more")
     for run in opened if flips else ():
         needs_right(run, "compare --flips")
     compared = paired([*map(measured_run, opened)], reference, correction=correction, margins=margins, flips=flips)
@@ -101,9 +103,9 @@ def explain(source: "Run | str | Path") -> list[str]:
     from skg_bench.analysis.report.logged import language_sentences
     from skg_bench.analysis.report.outside_arms import outside_sentences
     from skg_bench.analysis.summary import read_summary
-    from skg_bench.runfolder.run import Run
+    from skg_bench.runfolder.run import opened_run
 
-    opened = source if isinstance(source, Run) else Run(source)
+    opened = opened_run(source)
     figures = read_summary(opened)
     before = [*language_sentences(opened), *outside_sentences(opened, figures.reference)]
     after = [*silence_sentences(opened), *cosine_sentences(opened)]
@@ -123,11 +125,13 @@ def plot(source: "Run | Comparison | str | Path", *names: str, arms: Sequence[st
     """
     from skg_bench.analysis.comparison.compare import Comparison
     from skg_bench.analysis.report.plots import curves_plot, differences_plot
-    from skg_bench.runfolder.run import Run
+    from skg_bench.runfolder.run import opened_run
 
+    if isinstance(arms, str):
+        raise UsageError(f"arms={arms!r}; give a list of names, such as [{arms!r}]")
     if isinstance(source, Comparison):
         return differences_plot(source, names, arms)
-    return curves_plot(source if isinstance(source, Run) else Run(source), names, arms)
+    return curves_plot(opened_run(source), names, arms)
 
 
 def _counted(overrides: Sequence[str], progress: "Progress | None") -> "Run":

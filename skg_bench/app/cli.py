@@ -358,7 +358,11 @@ def main() -> None:
     processes.load_pandas_late()
     interrupts.install_handlers()
     _spell_out()
-    app()
+    try:
+        with plain_errors():  # of what typer prints itself, such as --help onto a full disk
+            app()
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
 
 
 def _spell_out() -> None:

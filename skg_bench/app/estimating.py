@@ -26,7 +26,7 @@ from skg_bench.app.replayed_arms import UTILITY, replay_arms
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64
 from skg_bench.engine.execute import Progress
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.run import Run, opened_run
 from skg_bench.simulator.logs.decision_table import (
     CandidateLists,
     CopiedRows,
@@ -91,7 +91,7 @@ def estimate(
         since = None if estimand == LOOP else _snapshot_turn(estimand)
         _check_replayed(source, policies or {}, given, estimators, by_row=by_row)
         _check_targets(targets or {}, estimand, against)
-        run, reward = source if isinstance(source, Run) else Run(source), given.get("reward", UTILITY)
+        run, reward = opened_run(source), given.get("reward", UTILITY)
         logger = one_arm(run, arm)
         replayed = replay_arms(
             run, logger, targets or {}, reward, judged=None if judged is None else Path(judged), model=reward_model,
@@ -200,8 +200,8 @@ def _check_replayed(
 def _opened(
     source: "Run | str | Path", targets: Mapping[str, Sequence[str]], arm: str | None, given: FieldColumns
 ) -> tuple[DecisionTable, FieldColumns]:
-    if isinstance(source, Run) or Path(source).is_dir():
-        table = run_decisions(source if isinstance(source, Run) else Run(source), arm, targets)
+    if not isinstance(source, str | Path) or Path(source).is_dir():
+        table = run_decisions(opened_run(source), arm, targets)
     elif targets or arm is not None:
         raise UsageError(f"{source} is a table: --arm and --target go with a run folder; give --policy NAME=COLUMN")
     else:

@@ -34,7 +34,7 @@ from skg_bench.core.temporary import PUBLIC_MODE
 from skg_bench.core.text import plural
 from skg_bench.runfolder.hidden_hits import arms_without_hits
 from skg_bench.runfolder.measured_run import measured_run
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.run import Run, opened_run
 from skg_bench.runfolder.worded_arms import arms_in_words
 
 CODES: Mapping[GateState, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -67,7 +67,7 @@ def gate(
     Raises UsageError for files that are missing, corrupt, or of another panel or world, for runs that cannot be read,
     and for an arm that proves nothing.
     """
-    run = measured_run(run if isinstance(run, Run) else Run(run))
+    run = measured_run(opened_run(run))
     main = baselines.read_baseline(Path(baseline))
     _refuse_unproven(main.panel, str(baseline), unproven)
     refuse_hidden(main.rules, run, main.panel.arm, baseline)
@@ -212,7 +212,7 @@ def update_baseline(
     are not those of the anchor that stays; when it is too small to judge any metric; and when its arm is not ahead of
     `never`, unless it may be `unproven`.
     """
-    run = measured_run(run if isinstance(run, Run) else Run(run))
+    run = measured_run(opened_run(run))
     before = baselines.read_baseline(file) if file.exists() else None
     if not run.manifest.get("imported"):
         _refuse_dirty(run, file)

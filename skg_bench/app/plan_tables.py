@@ -83,6 +83,11 @@ def _notes(plan: ContrastPlan, noun: str) -> Iterator[str]:
         )
     if plan.effect is None:
         yield "* the pilot's own difference is an estimate: give --effect, the smallest that matters, for a surer plan"
+    elif plan.effect > plan.largest:
+        yield (
+            f"* no user of the pilot differs by {plan.effect:g}: by {plan.largest:.4g} at most. So few users find "
+            "nothing, if the difference is not that large"
+        )
     if any(isinf(each.high) for each in planned):
         size = f"a billion users may not find {plan.effect:g}" if plan.effect else "the difference may be 0"
         yield f"* {_NO_END}: the pilot sets no upper end, as {size}; give a larger --effect, or take a larger pilot"

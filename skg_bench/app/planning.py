@@ -25,7 +25,7 @@ from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64, Bool
 from skg_bench.engine.execute import Progress
-from skg_bench.runfolder.run import Run, needs_right, same_events
+from skg_bench.runfolder.run import Run, needs_right, opened_run, same_events
 from skg_bench.simulator.logs.arm_log import RIGHT_ANSWER
 
 _METRIC = {UTILITY: "utility", RIGHT_ANSWER: "correct"}
@@ -56,7 +56,7 @@ def plan_contrast(
 
     Raises UsageError for arms that are not there, that have other events or that do not differ.
     """
-    run = source if isinstance(source, Run) else Run(source)
+    run = opened_run(source)
     held = _reference(run, reference)
     if (arm is None) == (target is None):
         which = "give one of --arm and --target" if arm is not None else "which arm is to be planned for? Give --arm"
@@ -82,9 +82,10 @@ def plan_contrast(
         raise UsageError(f"{run.path}: {name} and {held} gave the same answers on every turn; nothing tells them apart")
     difference = pilot.arm - pilot.reference
     return ContrastPlan(
-        name, held, reward, len(difference), float(difference.mean()), effect, tuple(planned_designs(pilot, effect)),
-        None if target is not None else _new_requests(run, name, held, effect, _METRIC[reward]), pilot.without,
-        pilot.doubt,
+        name, held, reward, len(difference), float(difference.mean()), float(np.abs(difference).max()),
+        effect, tuple(planned_designs(pilot, effect)),
+        None if target is not None else _new_requests(run, name, held, effect, _METRIC[reward]),
+        pilot.without, pilot.doubt,
     )  # fmt: skip
 
 

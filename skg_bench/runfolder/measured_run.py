@@ -12,35 +12,25 @@ import pyarrow.compute as pc
 
 from skg_bench.core.grid import I64
 from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.worded_arms import arms_in_words, arms_of_own_words, assistant_node
 
-_SHARING = ("skg_bench.assistant.python.", "skg_bench.assistant.endpoint.")
 _TURNS = ("source_turn", "about")  # columns of a log that name another turn of the user
 
 
 def shared_by(run: Run) -> dict[str, int]:
     """Number of users who share one memory, by arm; arms whose users have their own are left out."""
     users, sizes = int(run.manifest["users"]), {}
-    for arm, composition in (run.manifest.get("compositions") or {}).items():
-        match composition.get("assistant"):
-            case {"_target_": str(target), "shares": shares} if target.startswith(_SHARING) and shares != "user":
-                sizes[arm] = users if shares == "all" else int(shares)
+    for arm in arms_of_own_words(run):
+        if (shares := assistant_node(run, arm).get("shares", "user")) != "user":
+            sizes[arm] = users if shares == "all" else int(shares)
     return {arm: size for arm, size in sizes.items() if size > 1}
 
 
 def measured_run(run: Run) -> Run:
     """The run as statistics read it: calls as they were paid, and by instance where users share a memory in any arm."""
-    words = {arm for arm in run.arms if not _target(run, arm).startswith("skg_bench.assistant.pipeline.")}
+    words = arms_in_words(run)
     paid, size = PaidRun(run, words) if words else run, lcm(*shared_by(run).values())
     return InstanceRun(paid, size) if size > 1 else paid
-
-
-def _target(run: Run, arm: str) -> str:
-    """Class of an arm's assistant."""
-    match (run.manifest.get("compositions") or {}).get(arm, {}).get("assistant"):
-        case {"_target_": str(target)}:
-            return target
-        case _:
-            return "skg_bench.assistant.pipeline."
 
 
 def instance_words(run: Run) -> str | None:

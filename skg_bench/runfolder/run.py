@@ -53,6 +53,19 @@ class RunTables(Protocol):
     ) -> pa.Table: ...
 
 
+def opened_run(source: object) -> "Run":
+    """The run itself, or that of a folder.
+
+    Raises UsageError for what is neither, such as a list of runs.
+    """
+    if isinstance(source, Run):
+        return source
+    if isinstance(source, str | Path):
+        return Run(source)
+    several = "; of several give each by itself, as in compare(*runs)" if isinstance(source, list | tuple) else ""
+    raise UsageError(f"{source!r:.60} is no run: give a Run or the path of its folder{several}")
+
+
 class Run:
     """The finished (or unfinished) run in folder `path`.
 

@@ -13,7 +13,7 @@ import typer
 from skg_bench.app import commands, memory_limit, run_check
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.runfolder.run import Run
-from tests.app.test_cli import call, refused
+from tests.app.test_cli import COMMAND, call, refused
 from tests.processes import needs_proc
 
 
@@ -81,6 +81,14 @@ def test_a_log_that_cannot_be_read_is_named_and_nothing_was_written_before(elsew
     name = f"{'x' * 300}.csv"
     for words in ["run", name], ["data", "check", name]:
         assert refused(*words) == f"error: {name}: File name too long\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]], ids=" ".join)
+def test_what_fits_on_no_disk_is_said_without_a_traceback(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
 
 
 def limited(mib: int) -> "subprocess.CompletedProcess[str]":

@@ -100,6 +100,9 @@ def test_results_that_were_made_elsewhere_are_a_pilot_too(elsewhere: Path) -> No
     assert "no log is planned: an arm has no policy" in " ".join(shown.split())
     text = " ".join(call("plan", "made", "--arm", "new", "--effect", "1e-12")[1].split())
     assert "a billion users may not find 1e-12" in text
+    for effect, said in (("1e9", True), ("0.1", False)):
+        text = " ".join(call("plan", "made", "--arm", "new", "--effect", effect)[1].split())
+        assert bool(re.search(r"no user of the pilot differs by 1e\+09: by 0\.\d+ at most", text)) is said
 
 
 @pytest.mark.parametrize(

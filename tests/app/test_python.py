@@ -1,8 +1,10 @@
 """The Python API, as a script and a notebook use it."""
 
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,39 @@ def test_one_text_in_the_place_of_a_list_is_refused_with_what_to_write() -> None
             skg_bench.UsageError, match=r"'profile=smoke'; valid is a list of texts, such as \['profile=smoke'\]"
         ):
             play("profile=smoke")
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "named", "said"),
+    [
+        (
+            skg_bench.compare,
+            [["run"]],
+            {},
+            "of its folder; of several give each by itself, as in compare(*runs)",
+        ),
+        (skg_bench.compare, [None], {}, "None is no run: give a Run or the path of its folder"),
+        (skg_bench.compare, ["run"], {"flips": -1}, "flips=-1; it is a number of events, 0 or more"),
+        (skg_bench.explain, [3], {}, "3 is no run: give a Run or the path of its folder"),
+        (
+            skg_bench.plot,
+            [["run"]],
+            {},
+            "of its folder; of several give each by itself, as in compare(*runs)",
+        ),
+        (skg_bench.plot, ["run"], {"arms": "skg"}, "arms='skg'; give a list of names, such as ['skg']"),
+        (skg_bench.plan_contrast, [3, "skg"], {}, "3 is no run: give a Run or the path of its folder"),
+        (skg_bench.gate, [3, "baseline.json"], {}, "3 is no run: give a Run or the path of its folder"),
+        (skg_bench.estimate, [3, {"random": "1/3"}], {}, "3 is no run: give a Run or the path of its folder"),
+        (skg_bench.run, [None], {}, "overrides were given as None; valid is a list of texts"),
+    ],
+)
+def test_what_a_notebook_may_mistake_is_refused_with_what_to_write(
+    tiny_run: skg_bench.Run, call: Callable[..., object], given: list[object], named: dict[str, object], said: str
+) -> None:
+    run = [tiny_run.path if each == "run" else each for each in given]
+    with pytest.raises(skg_bench.UsageError, match=re.escape(said)):
+        call(*run, **named)
 
 
 def test_a_run_becomes_a_frame_of_figures_and_a_table_in_a_notebook(tiny_run: skg_bench.Run) -> None:

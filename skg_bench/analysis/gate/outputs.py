@@ -138,7 +138,10 @@ def _way(held: Held) -> str:
 def _far(panel: Panel) -> str:
     """Share of the way, and the lead itself."""
     share, (mean, least) = way(panel), lead(panel)
-    far = "no way, as the oracle is not ahead" if share is None else number(share, "share")
+    if share is None:
+        far = "no way, as the oracle is not ahead"
+    else:
+        far = number(share, "share") if share <= 1 else "ahead of the oracle, which is no ceiling here"
     return f"{far} (lead {number(mean, 'utility', signed=True)}, at least {number(least, 'utility', signed=True)})"
 
 

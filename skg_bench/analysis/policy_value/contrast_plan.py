@@ -59,6 +59,7 @@ class ContrastPlan:
     reward: str
     users: int  # of the pilot
     difference: float  # arm - reference, mean over users
+    largest: float  # of a user's differences, without sign
     effect: float | None  # given; None: the pilot's difference is planned for
     designs: tuple[Design, ...]
     new_requests: float | None  # users for a verdict of `compare`; inf: no number is enough; None: not known

@@ -107,6 +107,13 @@ def test_the_share_of_the_way_is_said_before_and_after() -> None:
     assert "before, 20.0 % (lead +0.020" in said
 
 
+def test_an_arm_ahead_of_the_oracle_is_not_so_much_of_a_way() -> None:
+    better = panel(20, 70, "better")
+    near = replace(better, counts={**better.counts, "oracle": better.counts["never"] + 0.001 * better.counts["turn"]})
+    said = " ".join(sentences(GateOutcome("run", "skg", (held_to(near, BASE),), {}, None, (), 250)))
+    assert "before, ahead of the oracle, which is no ceiling here (lead +0.020" in said
+
+
 def test_the_share_is_owed_to_every_reference_whatever_the_budget() -> None:
     rule = next(rule for rule in RULES if rule.role == "lead")
     assert rule.times(2.0) == rule
