@@ -23,7 +23,7 @@ The first term of Edgeworth's expansion says by how much (Hall 1992, section 2.6
 1 / (1 + k^2), whatever the distribution. So a build that changes the answers of a few users can pass if it changes
 them little, and is inconclusive otherwise. A metric is not judged at all with fewer users than its
 rule takes (30; for the worst 5 %: 100), or with fewer trials than would show one event in 95 of 100 cases at the rate
-of the margin (the rule of three: 299 for 1 %).
+of the margin (the rule of three: 299 for 1 %), unless it is an amount of money.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from typing import Literal
 
 import numpy as np
 
-from skg_bench.analysis.gate.rules import Rule
+from skg_bench.analysis.gate.rules import MONEY, Rule
 from skg_bench.analysis.statistics.inference import paired_t, users_for
 from skg_bench.analysis.statistics.intervals import t_quantile
 from skg_bench.core.grid import F64, I64
@@ -66,6 +66,11 @@ class Harm:
     @property
     def margin(self) -> float:
         return self.rule.margin
+
+    @property
+    def least_trials(self) -> int:
+        """Fewest rows of which anything is said."""
+        return 1 if self.metric in MONEY else trials_for(self.margin)
 
     @property
     def planned(self) -> float:
@@ -222,7 +227,7 @@ def upper_limit(values: F64) -> float:
 
 def _too_few(harm: Harm, test: _Test) -> list[str]:
     """Reason why there are too few users or trials for any verdict; empty: there are enough."""
-    wanted, why = trials_for(harm.margin), []
+    wanted, why = harm.least_trials, []
     if test.n < harm.rule.least:
         why.append(f"too few users: {test.n} have it before and after, {harm.rule.least} are needed")
     if harm.trials < wanted:
@@ -265,7 +270,7 @@ def _users(harm: Harm, test: _Test, metrics: int, alpha: float) -> int | None:
 
     if not test.n or not harm.trials:
         return None
-    least = max(harm.rule.least, ceil(test.n * trials_for(harm.margin) / harm.trials))
+    least = max(harm.rule.least, ceil(test.n * harm.least_trials / harm.trials))
     scatter, skewness = harm.rule.scatter
     if not (test.se > 0 or scatter > 0):
         return least

@@ -28,6 +28,7 @@ from skg_bench.runfolder.run import Run
 Role = Literal["lead", "utility", "errors", "efficiency", "burden", "tail", "domain", "informs"]
 WORST, HARMED = "worst_users", "harmed_users"
 LEAD, UTILITY_LATE, RIGHT_HITS = "lead", "utility_late", "right_hits"
+MONEY = ("cost_usd", "learning_cost_usd")  # amounts: their margins are no rates of events
 NEVER_ANCHOR, ORACLE_ANCHOR = "never", "oracle"  # counts of what their answers were worth to the user in all
 MIN_USERS = 30
 CHOSEN = 5  # worst users at least: if 5 % of users are harmed, none of 100 is in 0.6 % of panels
@@ -106,7 +107,7 @@ MAY_BE: Mapping[Role, tuple[str, ...]] = {
     "lead": (LEAD,),
     "utility": ("utility", UTILITY_LATE),
     "errors": ("err_per_request", "err_per_hit", "err_per_request_hits", "correct", "rated_ok"),
-    "efficiency": (RIGHT_HITS, "cost_usd", "tokens", "latency_ms"),
+    "efficiency": (RIGHT_HITS, *MONEY, "tokens", "latency_ms"),
     "burden": ("offers_per_week",),
     "tail": (WORST, HARMED),
 }

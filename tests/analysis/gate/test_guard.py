@@ -1,6 +1,7 @@
 """The gate guards something: the lead over `never`, right hits, the last quarter, and the user's attention."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from skg_bench.analysis.gate.against import Held, ahead, lead, way
 from skg_bench.analysis.gate.outputs import GateOutcome, sentences
 from skg_bench.analysis.gate.panel import Panel
-from skg_bench.analysis.gate.rules import RULES
+from skg_bench.analysis.gate.rules import RULES, declared
 from tests.analysis.gate.panels import held_to, made
 
 USERS, TURNS = 100, 1000
@@ -105,6 +106,18 @@ def test_the_share_of_the_way_is_said_before_and_after() -> None:
     said = " ".join(sentences(GateOutcome("run", "skg", (held,), {}, None, (), 250)))
     assert "of the way from `never` to the oracle: 10.0 % (lead +0.010" in said
     assert "before, 20.0 % (lead +0.020" in said
+
+
+def test_what_learning_costs_may_be_declared_too(tmp_path: Path) -> None:
+    node = {
+        "err_per_request": {"role": "errors", "better": "lower", "margin": 0.005},
+        "learning_cost_usd": {"role": "efficiency", "better": "lower", "margin": 1e-5},
+    }
+    rules = declared(node, tmp_path / "baseline.json", BASE.domain)
+    for rise, state in ((2e-5, "fail"), (2e-6, "pass")):
+        counts = {**BASE.counts, "learning": BASE.counts["learning"] + rise * BASE.counts["turn"]}
+        dear = replace(BASE, digests={**BASE.digests, "answer_correct": "dear"}, counts=counts)
+        assert states(held_to(dear, BASE, *rules)) == {"err_per_request": "pass", "learning_cost_usd": state}
 
 
 def test_an_arm_ahead_of_the_oracle_is_not_so_much_of_a_way() -> None:
