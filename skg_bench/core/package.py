@@ -108,15 +108,15 @@ def _apart(folder: str, inner: Sequence[str], names: Sequence[str]) -> bool:
 
 
 def content_digest(file: Path) -> str:
-    """Digest of a file; of one in Python see `python_text`."""
-    return _read(file).digest if file.suffix == ".py" else _data(*stamp(file))
+    """Digest of a file; of one in Python see `python_texts`."""
+    return _read([file])[0].digest if file.suffix == ".py" else _data(*stamp(file))
 
 
-def python_text(file: Path) -> bytes:
-    """Content of a Python file as it was when it was first asked for, as Python, too, keeps its modules; as it is if
-    its module was loaded again since (importlib.reload, a notebook's autoreload).
+def python_texts(files: Sequence[Path]) -> list[bytes]:
+    """Contents of Python files as they were when they were first asked for, as Python, too, keeps its modules; as they
+    are if their modules were loaded again since (importlib.reload, a notebook's autoreload).
     """
-    return _read(file).content
+    return [known.content for known in _read(files)]
 
 
 @dataclass(slots=True)
@@ -134,27 +134,35 @@ _FILES: dict[Path, _PythonFile] = {}
 _EDITED: dict[Path, None] = {}  # files that were asked for, and have another text than their modules
 
 
-def _read(file: Path) -> _PythonFile:
-    known, now = _FILES.get(file), stamp(file)
-    if known is not None and (now == known.stamp or known.spec is None):
-        return known
-    spec = _specs([file]).get(file)
-    if known is not None and (spec is None or spec is known.spec):
-        _EDITED[file] = None
-        return known
-    content = bytes_of(file)
-    known = _FILES[file] = _PythonFile(content, sha256(content).hexdigest(), imports_in(content), now, spec)
-    return known
+def _read(files: Sequence[Path]) -> list[_PythonFile]:
+    """Python files, which are looked for among the modules together: there are thousands of these."""
+    stamps = {file: stamp(file) for file in files}
+    changed = [file for file, now in stamps.items() if _may_differ(_FILES.get(file), now)]
+    specs = _specs(changed)
+    for file in changed:
+        known, spec = _FILES.get(file), specs.get(file)
+        if known is not None and (spec is None or spec is known.spec):
+            _EDITED[file] = None
+            continue
+        content = bytes_of(file)
+        digest, imports = sha256(content).hexdigest(), imports_in(content)
+        _FILES[file] = _PythonFile(content, digest, imports, stamps[file], spec)
+    return [_FILES[file] for file in files]
+
+
+def _may_differ(known: _PythonFile | None, now: tuple[str, int, int]) -> bool:
+    """Is a file not known, or may its module have been loaded again?"""
+    return known is None or (now != known.stamp and known.spec is not None)
 
 
 def _specs(files: Iterable[Path]) -> dict[Path, ModuleSpec]:
     """Specs of the modules that are imported from files."""
-    names, specs = tuple({file.name for file in files}), dict[Path, ModuleSpec]()
+    names, specs = {file.name for file in files}, dict[Path, ModuleSpec]()
     modules: Sequence[object] = tuple(sys.modules.values()) if names else ()
     for module in modules:
         kept = vars(module) if isinstance(module, ModuleType) else {}
         place, spec = kept.get("__file__"), kept.get("__spec__")
-        if isinstance(place, str) and place.endswith(names) and isinstance(spec, ModuleSpec):
+        if isinstance(place, str) and place.rpartition(os.sep)[2] in names and isinstance(spec, ModuleSpec):
             specs[Path(place).resolve()] = spec
     return specs
 
@@ -262,9 +270,14 @@ def _library() -> Sequence[Path]:
 
 
 def _listed(place: Path) -> str:
-    root = place if place.is_dir() else place.parent
-    return "".join(f"{file.relative_to(root).as_posix()}\0{content_digest(file)}\n" for file in files_of(place))
+    root, files = place if place.is_dir() else place.parent, files_of(place)
+    _read(_python_of(files))
+    return "".join(f"{file.relative_to(root).as_posix()}\0{content_digest(file)}\n" for file in files)
 
 
 def _imports_of(place: Path) -> frozenset[str]:
-    return frozenset[str]().union(*(_read(file).imports for file in files_of(place) if file.suffix == ".py"))
+    return frozenset[str]().union(*(known.imports for known in _read(_python_of(files_of(place)))))
+
+
+def _python_of(files: Iterable[Path]) -> list[Path]:
+    return [file for file in files if file.suffix == ".py"]

@@ -27,7 +27,7 @@ from skg_bench.core.package import (
     imports_in,
     note_imports,
     places_of,
-    python_text,
+    python_texts,
     within_package,
 )
 
@@ -193,7 +193,8 @@ def _python_of_package(root: str) -> list[str]:
     )
     if not files:
         raise UsageError(f"the source of {root} is not known, and it is part of a run's identity; name a file")
-    return [*_versions(root), *(f"{file.name}\0{python_text(file).decode('utf-8', 'replace')}" for file in files)]
+    texts = zip(files, python_texts(files), strict=True)
+    return [*_versions(root), *(f"{file.name}\0{text.decode('utf-8', 'replace')}" for file, text in texts)]
 
 
 @cache
