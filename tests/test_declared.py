@@ -35,7 +35,7 @@ HELD = {
     "LeavesOut": {"NeededMessages"},
     "LimitsPrompt": {"Described", "InPrompt"},
     "NamesBeside": {"BlackBox", "Budgeted", "Endpoint", "Peer", "Python", "RecordedModel"},
-    "StartsPrograms": {"BlackBox"},
+    "StartsPrograms": {"BlackBox", "Peer"},
     "UsesOtherMachines": {"RayCluster"},
     "WritesStrategies": {"Population", "Reflective", "Sham"},
 }

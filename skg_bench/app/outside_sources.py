@@ -2,24 +2,23 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from skg_bench.app.packages import Package, packages
 from skg_bench.app.run_identity import package_state
+from skg_bench.asking.asking import components_within
 from skg_bench.assistant.python import Python
 from skg_bench.assistant.python.source import ClassSource
 from skg_bench.core.abilities import StartsPrograms
 from skg_bench.core.arms import Arm
-from skg_bench.core.foreign import bytes_of
-from skg_bench.core.package import CONF
+from skg_bench.core.package import CONF, program_digest
 
 
 def outside_digests(arms: Sequence[Arm]) -> Mapping[str, str]:
     """Class and digest of its source text, of each arm that plays one, and name and digest of each file that starts a
-    system.
+    program.
 
     Raises UsageError for a class whose text is not known, and for a file that cannot be read.
     """
@@ -52,10 +51,10 @@ def _sources(arms: Sequence[Arm]) -> Iterator[tuple[str, list[ClassSource]]]:
 
 
 def _programs(arm: Arm) -> str:
-    """Files that start the systems of an arm, each with its digest; empty: it has none."""
-    systems = [phase.assistant for phase in arm.phases if isinstance(phase.assistant, StartsPrograms)]
-    files = [file for system in systems for file in system.programs]
-    return " ".join(f"{file.name} {sha256(bytes_of(file)).hexdigest()[:16]}" for file in files)
+    """Files that start programs of an arm, each with its digest; empty: it has none."""
+    parts = [part for part in components_within(arm) if isinstance(part, StartsPrograms)]
+    files = [file for part in parts for file in part.programs]
+    return " ".join(f"{file.name} {program_digest(file)[:16]}" for file in files)
 
 
 def _version(name: str) -> str | None:

@@ -57,7 +57,7 @@ class DrawsFromCorpus(World[S], Protocol[S]):
 
 @runtime_checkable
 class StartsPrograms(Protocol):
-    """An assistant that starts programs, whose files are a part of it."""
+    """A component that starts programs, whose files are a part of it."""
 
     @property
     def programs(self) -> Sequence[Path]:

@@ -251,6 +251,32 @@ def beyond_file(file: Path, name: str) -> str:
     return imported_digest(imports_in(bytes_of(file)) if alone else [name], file.parent, name if alone else "")
 
 
+def files_named(command: Sequence[str]) -> list[Path]:
+    """Files that words of a command name, in order; the first word only if it lies below the current directory: another
+    one is an interpreter, or installed.
+    """
+    first = [Path(word) for word in command[:1] if Path(word).resolve().is_relative_to(Path.cwd())]
+    named = [*first, *(Path(word.rpartition("=")[2]) for word in command[1:])]
+    return [path for path in named if path.is_file()]
+
+
+def program_digest(file: Path) -> str:
+    """Digest of a file that starts a program, as it is now, and, of one in Python, of the modules and packages beside
+    it that it imports, and that these do.
+    """
+    waiting, known, folder = [file.resolve()], dict[Path, str](), file.resolve().parent
+    while waiting:
+        if (place := waiting.pop()) in known:
+            continue
+        content = bytes_of(place)
+        known[place] = sha256(content).hexdigest()
+        names = imports_in(content) if place.suffix == ".py" else ()
+        waiting += (module for name in names if (module := folder / f"{name}.py").is_file())
+        waiting += (inner for name in names if (folder / name).is_dir() for inner in files_of(folder / name))
+    lines = (f"{place.relative_to(folder).as_posix()}\0{known[place]}" for place in sorted(known))
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
 def within_package(place: Path) -> bool:
     """Does a file or folder belong to this package, whose own digest is that of the code?"""
     return place.is_relative_to(PACKAGE) or place.is_relative_to(EXPERIMENTS)

@@ -7,10 +7,12 @@ returns operations. They are admitted or refused as those of every proposer.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from skg_bench.asking.asking import TextModel
 from skg_bench.core.errors import UsageError, install_hint
+from skg_bench.core.package import files_named
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.curator.shared.book_prompts import check_asking
 from skg_bench.curator.shared.learning_job import LearningJob, Proposal
@@ -52,6 +54,10 @@ class Peer(Proposer):
                 raise UsageError(f"curator.{name}={getattr(self, name)} must be above 0")
         if self.asks < 1:
             raise UsageError(f"curator.asks={self.asks} must be at least 1")
+
+    @property
+    def programs(self) -> Sequence[Path]:
+        return files_named(self.command or ())
 
     def propose(self, jobs: Sequence[LearningJob]) -> list[Proposal]:
         """Proposals of the program, one job after the other."""

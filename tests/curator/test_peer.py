@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from skg_bench.app.compose import compose
+from skg_bench.app.launch import prepare
 from skg_bench.asking.asking import Completion, Prompt, TextModel
 from skg_bench.asking.wire import in_chat
 from skg_bench.core import learning_jobs
@@ -65,6 +67,18 @@ def turn() -> Turn:
     books(made, "Say the price in hours.", "Wait for a day.")
     made.hear(OUTCOME, ACCEPTED)
     return made
+
+
+def test_a_run_is_known_by_the_program_of_its_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, who changed the program got the figures of before, as those of a finished run."""
+    monkeypatch.chdir(tmp_path)
+    table = "arms={mine: [curator=peer,'curator.command=[python3,peer.py]']}"
+    words = ["experiment=guardian", "profile=smoke", table, "reference=mine", "learner=mine", "contrasts=[]"]
+    seen = set()
+    for text in ("FIRST", "SECOND", "FIRST"):
+        Path("peer.py").write_text(text)
+        seen.add(prepare(compose(words)).identity)
+    assert len(seen) == 2
 
 
 def test_a_peer_is_told_turn_and_book_asks_the_arms_model_and_proposes(turn: Turn) -> None:

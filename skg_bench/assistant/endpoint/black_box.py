@@ -17,6 +17,7 @@ from skg_bench.assistant.python.probing import ProbedSystem
 from skg_bench.core.assistant import Experience, Message, Reply
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.package import files_named
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.core.sharing import Shares, check_shares
 from skg_bench.core.texts import EmbedTexts
@@ -133,13 +134,7 @@ class BlackBox:
 
     @property
     def programs(self) -> Sequence[Path]:
-        """Files that words of the command name, in order; the first word only if it lies below this directory: another
-        one is an interpreter, or installed.
-        """
-        words = [*(self.command or ())]
-        first = [Path(word) for word in words[:1] if Path(word).resolve().is_relative_to(Path.cwd())]
-        named = [*first, *(Path(word.rpartition("=")[2]) for word in words[1:])]
-        return [path for path in named if path.is_file()]
+        return files_named(self.command or ())
 
     @cached_property
     def _settings(self) -> BoxSettings:

@@ -105,6 +105,17 @@ def test_a_run_is_known_by_the_files_that_start_a_system(tmp_path: Path, monkeyp
     Path("mine.py").write_text("FIRST")
     Path("rules.json").write_text("{}")
     assert identity() == first
+    Path("unused.py").write_text("")
+    assert identity() == first
+    Path("mine.py").write_text("import beside, json")
+    Path("beside.py").write_text("from tools import words")
+    Path("tools").mkdir()
+    Path("tools/words.py").write_text("import mine")  # in a circle
+    seen = [identity()]
+    for changed in ("beside.py", "tools/words.py", "tools/prompt.txt"):
+        Path(changed).write_text("import tools  # changed")
+        seen.append(identity())
+    assert len({first, *seen}) == 5
 
 
 def test_a_system_that_passes_on_is_never_row_by_row(made: Run) -> None:
