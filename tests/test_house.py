@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -122,12 +123,26 @@ def test_version_and_changelog_agree() -> None:
     assert "Unreleased" not in headings[1:]
 
 
-def test_ci_is_a_strict_executable_script_that_calls_make_test() -> None:
-    script = ROOT / ".ci" / "run"
+@pytest.mark.parametrize("failing", ["", ".venv/.dev", "gate", "test", "gate test"])
+def test_ci_is_a_strict_executable_script_that_fails_where_the_gate_or_a_test_does(
+    failing: str, tmp_path: Path
+) -> None:
+    script = tmp_path / ".ci" / "run"
+    script.parent.mkdir()
+    shutil.copy(ROOT / ".ci" / "run", script)
     assert os.access(script, os.X_OK)
-    text = script.read_text("utf-8")
-    assert "set -euo pipefail" in text
-    assert text.rstrip().endswith("make test")
+    assert "set -euo pipefail" in script.read_text("utf-8")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fails = f'case " {failing} " in *" $1 "*) exit 2 ;; esac'
+    for name, body in (("make", f'echo "make $1"; {fails}'), ("chromium", "")):
+        (programs / name).write_text(f"#!/bin/sh\n{body}\n")
+        (programs / name).chmod(0o755)
+    words = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    done = subprocess.run([script], env=words, cwd="/", capture_output=True, text=True, check=False)
+    made = ["make .venv/.dev"] if failing == ".venv/.dev" else ["make .venv/.dev", "make test", "make gate"]
+    assert done.stdout.splitlines() == made
+    assert done.returncode == (2 if failing else 0)
 
 
 @pytest.mark.parametrize(
