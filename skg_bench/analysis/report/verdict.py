@@ -112,7 +112,7 @@ def _told(summary: Summary, arm: str, name: str) -> str:
     gap = summary.differences.get(arm, {}).get(name)
     if gap is None or gap.mean is None:
         return f"{says}."
-    span = interval(gap.low_new, gap.high_new, about.unit, signed=True)
+    span = _span(gap.low_new, gap.high_new, about.unit)
     difference = f"{number(gap.mean, about.unit, signed=True)} ({span})"
     return f"{says}; {difference} against {code(str(summary.reference))}: {gap.verdict}."
 
@@ -251,7 +251,7 @@ def _pays(summary: Summary, arm: str) -> Sentence | None:
     low, high = (x if x is not None else 0.0 for x in (margin.low_new, margin.high_new))
     so = ": they pay" if low > 0 else ": they do not pay" if high < 0 else "; not shown that they pay or not"
     so = so if summary.saturation.testable else "; whether they pay is not testable here"
-    span = interval(margin.low_new, margin.high_new, "share", signed=True)
+    span = _span(margin.low_new, margin.high_new, "share")
     return Sentence(
         f"Answers of {code(arm)} from memory pay off if at least {number(needed.mean, 'share')} are right "
         f"({number(free, 'share')} if errors cost nothing extra). {number(right.mean, 'share')} are, which is "
@@ -269,6 +269,11 @@ def _price(summary: Summary, arm: str) -> Sentence | None:
     for priced in summary.telling.prices:
         return Sentence(f"{level} {priced.noun} cost {price:.2g}, in place of {now:g}.", "plain")
     return Sentence(f"{level} a wrong answer cost {price:.2g} right ones (here {now:g}).", "plain")
+
+
+def _span(low: float | None, high: float | None, unit: str) -> str:
+    """The interval of a difference, or that there is none."""
+    return "no interval" if low is None or high is None else interval(low, high, unit, signed=True)
 
 
 def _size(gap: DifferenceFigure) -> str:

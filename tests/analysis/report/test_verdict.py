@@ -72,6 +72,14 @@ def test_intervals_far_apart_stand_side_by_side_and_what_a_run_sees_at_all_is_sa
     assert f"95 % of such runs see a harm that at least {shares} bear." in sees
 
 
+def test_where_there_is_no_interval_none_is_shown(figures: Summary) -> None:
+    pays = replace(figures.arms["skg"]["pays_by"], low_new=None, high_new=None)
+    without = replace(figures, arms={**figures.arms, "skg": {**figures.arms["skg"], "pays_by": pays}})
+    for known, span in ((figures, "to"), (without, "no interval")):
+        (text,) = (sentence.text for sentence in finding_sentences(known, "skg") if "pay off if" in sentence.text)
+        assert span in text.partition("which is ")[2].partition("(")[2].partition(")")[0]
+
+
 def test_an_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
     sentence = _title(figures, mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")
     assert sentence.tone == "bad"
