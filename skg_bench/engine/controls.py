@@ -33,7 +33,6 @@ from skg_bench.runfolder import shards
 
 _USERS, _TURNS = 3, 200  # who are played, and how many turns each at most
 _PLAYS = 3  # of each of them
-_REHEARSALS = 2  # more, where each has a memory of their own: without and with saving, loading and freezing
 _ALL = np.iinfo(np.int32).max  # turns
 _INSTANCES = 2  # of at most so many users, where users share a memory
 
@@ -47,13 +46,16 @@ def check_controls(setting: Callable[[], Setting], arms: Sequence[Arm], people: 
     Raises UsageError where rows differ, with the first that does.
     """
     if wanting := [arm for arm in arms if wants_controls(arm)]:
-        made = setting()
+        made, models = setting(), list[Arm]()
         for arm in wanting:
+            silent = replace(_plain(arm), assistant=_Silent())
+            if all(replace(silent, name=each.name) != each for each in models):
+                models.append(silent)
+                _check_passed_on(made, silent, np.arange(min(people, _USERS), dtype=np.int32))
             users = _played(arm, people)
-            _check_passed_on(made, arm, users.ravel()[:_USERS])
-            _check_memory(made, arm, users, progress)
-            if users.shape[1] == 1:  # who shares a memory begins anew after a stop, and is never frozen
-                _check_rehearsed(made, arm, users, progress)
+            played = _check_memory(made, arm, users, progress)
+            if rehearsals := _rehearsals(arms, arm, people):
+                _check_rehearsed(made, arm, users, played if rehearsals == 1 else None, progress)
 
 
 def check_last_users(
@@ -84,9 +86,9 @@ def control_turns(plan: Plan, arm: Arm) -> int:
     turns = plan.simulator.count(plan.salted, _played(arm, plan.users).ravel(), plan.weeks).clip(max=_TURNS)
     before = _PLAYS * int(turns.sum())
     match arm.assistant:
-        case Keeping() as assistant if users_of_instance(arm, plan.users) == 1:
+        case Keeping() as assistant if rehearsals := _rehearsals(plan.arms, arm, plan.users):
             frozen = 0 if assistant.unfrozen() else sum(int((turns > turn).sum()) for turn in REHEARSED_AT)
-            before += _REHEARSALS * int(turns.sum()) + frozen
+            before += rehearsals * int(turns.sum()) + frozen
     last = np.concatenate([np.empty(0, np.int32), *_last(arm, plan.users)])
     return before + int(plan.simulator.count(plan.salted, last, plan.weeks).sum())
 
@@ -111,9 +113,26 @@ def wants_controls(arm: Arm) -> bool:
     return any(isinstance(phase.assistant, Keeping) and phase.assistant.controls for phase in arm.phases)
 
 
-def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> None:
-    """Raises UsageError where what instances `users` `[n, size]` are answered depends on an earlier play, or on who
-    else is there.
+def _plain(arm: Arm) -> Arm:
+    """The arm without a fork, and never frozen."""
+    return replace(arm, fork=None, freeze=None, freeze_at=None)
+
+
+def _rehearsals(arms: Sequence[Arm], arm: Arm, people: int) -> int:
+    """Plays of an arm, beside those of `_check_memory`, to see whether its memory can be saved, loaded and frozen: one,
+    or two where it forks or freezes. None where an arm before it has the same memory, and where users share one: who
+    shares a memory begins anew after a stop, and is never frozen.
+    """
+    before = [_plain(each) for each in arms[: list(arms).index(arm)]]
+    if users_of_instance(arm, people) > 1 or any(replace(_plain(arm), name=each.name) == each for each in before):
+        return 0
+    return 1 if _plain(arm) == arm else 2
+
+
+def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> pa.Table:
+    """Turns of instances `users` `[n, size]` under the arm.
+
+    Raises UsageError where what they are answered depends on an earlier play, or on who else is there.
     """
     together = _turns(setting, arm, users, progress)
     with _telling(f"It was played before, without this fault, with the same users. {_remedy(arm)}"):
@@ -129,15 +148,18 @@ def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> No
         raise UsageError(
             f"arm {arm.name!r}: what {_name(arm)} answers depends on who else is there: {difference}. {_remedy(arm)}"
         )
+    return together
 
 
-def _check_rehearsed(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> None:
-    """Raises UsageError where a memory that was saved and loaded is another one, or a frozen one remembers."""
+def _check_rehearsed(setting: Setting, arm: Arm, users: I32, played: pa.Table | None, progress: Ticks) -> None:
+    """Raises UsageError where a memory that was saved and loaded is another one, or a frozen one remembers. `played`:
+    turns of the arm without its fork, never frozen; None: they are not known.
+    """
     match arm.assistant:
         case Keeping() as assistant:
-            plain = replace(arm, fork=None, freeze=None, freeze_at=None)
-            rehearsed = replace(plain, assistant=Rehearsed(cast("Rehearsable", assistant)))
-            played = _turns(setting, plain, users, progress)
+            rehearsed = replace(_plain(arm), assistant=Rehearsed(cast("Rehearsable", assistant)))
+            if played is None:
+                played = _turns(setting, _plain(arm), users, progress)
             with _telling(f"{_name(arm)} was played without this fault before. {_REHEARSED}"):
                 again = _turns(setting, rehearsed, users, progress)
             if difference := _difference(played, again):
@@ -235,15 +257,14 @@ class _PassingOn(_Silent):
         return None, replace(reply, case=InWords(words, FREE, [[message] for message in messages]))
 
 
-def _check_passed_on(setting: Setting, arm: Arm, users: I32) -> None:
+def _check_passed_on(setting: Setting, silent: Arm, users: I32) -> None:
     """Raises UsageError where an assistant that only passes messages on differs from one that is not there."""
-    plain = replace(arm, fork=None, freeze=None, freeze_at=None)
-    assistants = _PassingOn(), _Silent()
-    tables = (_turns(setting, replace(plain, assistant=each), users[:, None]) for each in assistants)
+    passing = replace(silent, assistant=_PassingOn())
+    tables = (_turns(setting, arm, users[:, None]) for arm in (passing, silent))
     passed, never = (table.drop_columns(["cause"]) for table in tables)  # of words it is known, of no assistant not
     if not passed.equals(never):
         raise UsageError(
-            f"arm {arm.name!r}: an assistant in words that only passes messages on is not the same as none, bit by "
+            f"arm {silent.name!r}: an assistant in words that only passes messages on is not the same as none, bit by "
             f"bit: {_difference(never, passed) or 'a column differs'}. This is a fault of skg_bench, or a "
             "model whose price depends on more than the prompt; assistant.controls=false goes on without this check"
         )

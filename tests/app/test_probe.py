@@ -194,6 +194,15 @@ def test_a_dry_run_says_what_controls_cost_and_how_long_as_probe_measured(
     with logs_alone():
         made = skg_bench.run([*size, arms])
     assert int(counts[1].replace(",", "")) == Counted.n - len(made.turns("it")) > 300
+    Counted.n = 0
+    twins = f"{arms[:-1]}, frozen: [{','.join(mine)},freeze=all,freeze_at=20], last: [{','.join(mine)}]}}"
+    said = " ".join(call("run", *size, twins, "--dry-run")[1].split())
+    with logs_alone():
+        made = skg_bench.run([*size, twins])
+    counts_of = [int(each.replace(",", "")) for each in re.findall(r"and ([\d,]+) before and after", said)]
+    answered = sum(len(made.turns(name)) for name in ("it", "frozen", "last"))
+    assert sum(counts_of) == Counted.n - answered
+    assert counts_of[1] == counts_of[2] < int(counts[1].replace(",", ""))  # their memory was rehearsed by the first
     call("probe", *mine)
     assert re.search(r"for its controls; about \d+ s at \S+ ms each, as probe measured them", told())
     assert re.search(r"it: about [\d,]+ messages; controls=false; about \d+ s", told("assistant.controls=false"))
