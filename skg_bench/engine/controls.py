@@ -8,7 +8,7 @@ run are there, its last users are played alone, since memory elsewhere may show 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -24,7 +24,7 @@ from skg_bench.core.foreign import table_of
 from skg_bench.core.grid import I32
 from skg_bench.core.types import FREE
 from skg_bench.core.world import FALLBACK
-from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
+from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.instances import run_instances
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.rehearsal import REHEARSED_AT, Rehearsable, Rehearsed
@@ -39,6 +39,28 @@ _INSTANCES = 2  # of at most so many users, where users share a memory
 Ticks = Callable[[int], None]
 
 
+@dataclass(slots=True)
+class _Stage:
+    """The world in which arms are played, with users who are made once."""
+
+    setting: Setting
+    progress: Ticks
+    cohorts: dict[bytes, Cohort] = field(default_factory=dict)
+
+    def turns(self, arm: Arm, users: I32, most: int = _TURNS) -> pa.Table:
+        """The first turns of instances `[n, size]`, `most` of each user."""
+        size, ids = users.shape[1], users.ravel()
+        if ids.tobytes() not in self.cohorts:
+            self.cohorts[ids.tobytes()] = cohort_of(self.setting, ids)
+        cohort = self.cohorts[ids.tobytes()]
+        cohort = cohort.until(np.minimum(cohort.n, most).astype(np.int32))
+        if size > 1:
+            (log,) = run_instances(self.setting, arm, cohort, 1, self.progress, size=size)
+        else:
+            (log,) = run_cohort(self.setting, [arm], cohort, 1, self.progress)
+        return log.table("turns")
+
+
 def check_controls(setting: Callable[[], Setting], arms: Sequence[Arm], people: int, progress: Ticks) -> None:
     """Play a few of the `people` of a run under each arm whose assistant wants controls. `setting` is made only where
     there is such an arm.
@@ -46,16 +68,16 @@ def check_controls(setting: Callable[[], Setting], arms: Sequence[Arm], people: 
     Raises UsageError where rows differ, with the first that does.
     """
     if wanting := [arm for arm in arms if wants_controls(arm)]:
-        made, models = setting(), list[Arm]()
+        stage, models = _Stage(setting(), progress), list[Arm]()
         for arm in wanting:
             silent = replace(_plain(arm), assistant=_Silent())
             if all(replace(silent, name=each.name) != each for each in models):
                 models.append(silent)
-                _check_passed_on(made, silent, np.arange(min(people, _USERS), dtype=np.int32))
+                _check_passed_on(stage, silent, np.arange(min(people, _USERS), dtype=np.int32))
             users = _played(arm, people)
-            played = _check_memory(made, arm, users, progress)
+            played = _check_memory(stage, arm, users)
             if rehearsals := _rehearsals(arms, arm, people):
-                _check_rehearsed(made, arm, users, played if rehearsals == 1 else None, progress)
+                _check_rehearsed(stage, arm, users, played if rehearsals == 1 else None)
 
 
 def check_last_users(
@@ -68,10 +90,10 @@ def check_last_users(
     """
     wanting = [(arm, last) for arm in arms if wants_controls(arm) for last in _last(arm, people)]
     if wanting:
-        made = setting()
+        stage = _Stage(setting(), progress)
         for arm, instance in wanting:
             with _telling(f"In the run it had no such fault, with the same users. {_remedy(arm)}"):
-                alone = _turns(made, arm, instance[None, :], progress, most=_ALL)
+                alone = stage.turns(arm, instance[None, :], most=_ALL)
             if difference := _difference(_logged(out, arm.name, instance), alone):
                 raise UsageError(
                     f"arm {arm.name!r}: what {_name(arm)} answered in the run depends on who else was there, or on a "
@@ -129,15 +151,15 @@ def _rehearsals(arms: Sequence[Arm], arm: Arm, people: int) -> int:
     return 1 if _plain(arm) == arm else 2
 
 
-def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> pa.Table:
+def _check_memory(stage: _Stage, arm: Arm, users: I32) -> pa.Table:
     """Turns of instances `users` `[n, size]` under the arm.
 
     Raises UsageError where what they are answered depends on an earlier play, or on who else is there.
     """
-    together = _turns(setting, arm, users, progress)
+    together = stage.turns(arm, users)
     with _telling(f"It was played before, without this fault, with the same users. {_remedy(arm)}"):
-        again = _turns(setting, arm, users, progress)
-        alone = pa.concat_tables([_turns(setting, arm, users[[i]], progress) for i in reversed(range(len(users)))])
+        again = stage.turns(arm, users)
+        alone = pa.concat_tables([stage.turns(arm, users[[i]]) for i in reversed(range(len(users)))])
     if difference := _difference(together, again):
         raise UsageError(
             f"arm {arm.name!r}: {_name(arm)} was played twice with the same users, and answered otherwise the second "
@@ -151,7 +173,7 @@ def _check_memory(setting: Setting, arm: Arm, users: I32, progress: Ticks) -> pa
     return together
 
 
-def _check_rehearsed(setting: Setting, arm: Arm, users: I32, played: pa.Table | None, progress: Ticks) -> None:
+def _check_rehearsed(stage: _Stage, arm: Arm, users: I32, played: pa.Table | None) -> None:
     """Raises UsageError where a memory that was saved and loaded is another one, or a frozen one remembers. `played`:
     turns of the arm without its fork, never frozen; None: they are not known.
     """
@@ -159,9 +181,9 @@ def _check_rehearsed(setting: Setting, arm: Arm, users: I32, played: pa.Table | 
         case Keeping() as assistant:
             rehearsed = replace(_plain(arm), assistant=Rehearsed(cast("Rehearsable", assistant)))
             if played is None:
-                played = _turns(setting, _plain(arm), users, progress)
+                played = stage.turns(_plain(arm), users)
             with _telling(f"{_name(arm)} was played without this fault before. {_REHEARSED}"):
-                again = _turns(setting, rehearsed, users, progress)
+                again = stage.turns(rehearsed, users)
             if difference := _difference(played, again):
                 raise UsageError(f"arm {arm.name!r}: {_name(arm)} answered otherwise then: {difference}. {_REHEARSED}")
 
@@ -193,17 +215,6 @@ def _remedy(arm: Arm) -> str:
 
 def _name(arm: Arm) -> str:
     return str(getattr(arm.assistant, "name", type(arm.assistant).__qualname__))
-
-
-def _turns(setting: Setting, arm: Arm, users: I32, progress: Ticks = lambda _: None, most: int = _TURNS) -> pa.Table:
-    """The first turns of instances `[n, size]`, `most` of each user."""
-    size, cohort = users.shape[1], cohort_of(setting, users.ravel())
-    cohort = cohort.until(np.minimum(cohort.n, most).astype(np.int32))
-    if size > 1:
-        (log,) = run_instances(setting, arm, cohort, 1, progress, size=size)
-    else:
-        (log,) = run_cohort(setting, [arm], cohort, 1, progress)
-    return log.table("turns")
 
 
 def _logged(out: Path, arm: str, users: I32) -> pa.Table:
@@ -257,10 +268,10 @@ class _PassingOn(_Silent):
         return None, replace(reply, case=InWords(words, FREE, [[message] for message in messages]))
 
 
-def _check_passed_on(setting: Setting, silent: Arm, users: I32) -> None:
+def _check_passed_on(stage: _Stage, silent: Arm, users: I32) -> None:
     """Raises UsageError where an assistant that only passes messages on differs from one that is not there."""
     passing = replace(silent, assistant=_PassingOn())
-    tables = (_turns(setting, arm, users[:, None]) for arm in (passing, silent))
+    tables = (stage.turns(arm, users[:, None]) for arm in (passing, silent))
     passed, never = (table.drop_columns(["cause"]) for table in tables)  # of words it is known, of no assistant not
     if not passed.equals(never):
         raise UsageError(
