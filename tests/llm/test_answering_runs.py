@@ -1,5 +1,6 @@
 """Whole runs whose users are answered by a server: recorded, killed, played again without it, out of money."""
 
+import re
 import signal
 import time
 from collections.abc import Mapping
@@ -110,3 +111,21 @@ def test_on_a_servers_bad_day_answers_that_did_not_come_are_wrong(
     lost = turns["said"].isna()
     assert lost.all() if day != "500" else not lost.any()
     assert not turns.loc[lost, "answer_correct"].any()
+
+
+def test_answers_that_did_not_come_are_said_after_the_verdict(tmp_path: Path) -> None:
+    """A server that failed at every ask ended with *everything serves its users better than never* and no word more."""
+    with Server("500", script="reader") as server:
+        ended = run(overrides(server, tmp_path / "out", "users=2", "weeks=1", "llm.llm.tries=1"))
+    assert ended.code == 0, ended.text
+    made = Run(tmp_path / "out")
+    n = made.turns("everything").num_rows
+    begins = f"No words came at {n:,} of {n:,} turns of"
+    sentences = skg_bench.explain(made)
+    assert [text for text in sentences if text.startswith(f"{begins} everything: its model failed")]
+    page = re.sub(r"<[^>]+>", "", (made.path / "report.html").read_text("utf-8"))
+    assert f"{begins} everything: its model failed" in page
+
+
+def test_nothing_is_said_of_failures_where_all_answers_came(recorded: tuple[Path, Path, Server]) -> None:
+    assert not any("No words came" in text for text in skg_bench.explain(Run(recorded[0])))

@@ -38,12 +38,31 @@ def readable_comparison(compared: Comparison, hidden: Collection[str]) -> Compar
 
 
 def silence_sentences(run: Run) -> list[Sentence]:
-    """A caution for each of `arms_without_hits` that said nothing at some turns."""
-    return [sentence for arm in arms_without_hits(run) for sentence in _silence(run, arm)]
+    """A caution for each arm of a world that judges words which said nothing at some turns."""
+    hidden = arms_without_hits(run)
+    arms = [arm for arm in run.arms if arm not in hidden] if run.domain.in_words else []
+    return [
+        *(sentence for arm in arms for sentence in _lost(run, arm)),
+        *(sentence for arm in hidden for sentence in _silence(run, arm)),
+    ]
 
 
 def _silence(run: Run, arm: str) -> Collection[Sentence]:
-    words = run.turns(arm, ["said"])["said"]
-    count = pc.sum(pc.is_null(words)).as_py() or 0
-    text = f"{code(arm)} said nothing at {count:,} of {len(words):,} turns: its words were empty."
+    count, n = _wordless(run, arm)
+    text = f"{code(arm)} said nothing at {count:,} of {n:,} turns: its words were empty."
     return [Sentence(text, "caution")] if count else []
+
+
+def _lost(run: Run, arm: str) -> Collection[Sentence]:
+    count, n = _wordless(run, arm)
+    text = (
+        f"No words came at {count:,} of {n:,} turns of {code(arm)}: its model failed, was too slow, refused, or gave "
+        "an empty text. They count as wrong answers, so that a difference between arms may be that of their failures."
+    )
+    return [Sentence(text, "caution")] if count else []
+
+
+def _wordless(run: Run, arm: str) -> tuple[int, int]:
+    """Turns of an arm without words, and all of its turns."""
+    words = run.turns(arm, ["said"])["said"]
+    return pc.sum(pc.is_null(words)).as_py() or 0, len(words)
