@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.asking import arrivals
-from skg_bench.asking.asking import ASKS_FOLDER, Completion, Prices, Prompt, TextModel
+from skg_bench.asking.asking import ASKS_FOLDER, Completion, Prices, Prompt, TextModel, components_within
 from skg_bench.asking.environment import offline
 from skg_bench.asking.recorded_asks import Ask
 from skg_bench.asking.recording import Recording, opened_recording
@@ -14,6 +14,7 @@ from skg_bench.asking.structured import value_of
 from skg_bench.asking.unrecorded import difference
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Confined, Reach, Reaches
+from skg_bench.llm.endpoint import Endpoint
 
 RecordingMode = Literal["record", "play", "both"]
 Answer = tuple[bytes, Completion]  # by the key of its ask
@@ -28,7 +29,8 @@ class RecordedModel:
     refused before anything is asked. Every end is recorded, time limits and errors too: a run that goes on repeats
     them. Another folder asks anew.
 
-    Equal asks of a call are sent once. Each of them has the answer's tokens and cost, as in a replay.
+    Equal asks of a call are sent once. Each of them has the answer's tokens and cost, as in a replay. What an answer of
+    an endpoint costs is counted from its tokens, by the prices that the model has now, and not when it was recorded.
     """
 
     llm: TextModel
@@ -91,8 +93,16 @@ class RecordedModel:
         if missing and mode == "play":
             raise UsageError(self._unrecorded(missing[0][1], recording))
 
+        by_tokens, prices = any(isinstance(part, Endpoint) for part in components_within(self.llm)), self.prices
+
+        def priced(answer: Completion) -> Completion:
+            if not by_tokens:
+                return answer
+            cost = prices.cost(answer.tokens_in, answer.tokens_cached, answer.tokens_out) if prices else 0.0
+            return replace(answer, cost_usd=cost)
+
         def hand_on(answers: Sequence[Answer]) -> None:
-            done({i: _valued(answer, prompts[i]) for key, answer in answers for i in places[key]})
+            done({i: _valued(priced(answer), prompts[i]) for key, answer in answers for i in places[key]})
 
         def arrived(answers: arrivals.CompletionsByPlace) -> None:
             hand_on(recording.add([(*missing[index], completion) for index, completion in answers.items()]))

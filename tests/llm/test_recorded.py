@@ -65,6 +65,21 @@ def test_a_replay_of_a_scripted_model_gives_the_same_completions(tmp_path: Path)
     assert RecordedModel(model, "play", str(tmp_path)).complete(asked) == first
 
 
+@pytest.mark.parametrize("unknown", [False, True])
+def test_a_replay_of_an_endpoint_costs_what_its_prices_now_say(unknown: bool, tmp_path: Path) -> None:
+    """Who corrected the prices of a model, and played the recording again, got the costs of before."""
+    with Server() as server:
+        model = endpoint(server.address)
+        (first,) = RecordedModel(model, "both", str(tmp_path)).complete([free()])
+    forget()
+    price = None if unknown else 4000.0
+    dear = replace(model, usd_per_million_in=price, usd_per_million_cached=price, usd_per_million_out=price)
+    (again,) = RecordedModel(Budgeted(dear, 9, None, str(tmp_path)), "play", str(tmp_path)).complete([free()])
+    assert again == replace(first, cost_usd=0.0 if unknown else 0.004 * (first.tokens_in + first.tokens_out))
+    assert (again.cost_usd == first.cost_usd) is False
+    assert RecordedModel(model, "play", str(tmp_path)).complete([free()]) == [first]
+
+
 def test_what_is_not_recorded_is_asked_and_what_is_comes_from_the_recording(model: Streaming, tmp_path: Path) -> None:
     both(model, tmp_path).complete(prompts(3))
     answers = both(model, tmp_path).complete(prompts(5))
