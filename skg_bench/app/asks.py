@@ -1,11 +1,11 @@
-"""Asks of a run and their cost, before anything is sent: the first users are simulated with a
-scripted model, and its prompts and answers are counted.
+"""Asks of a run, before anything is sent: whether arms can share recordings, and what asks cost. For this the first
+users are simulated with a scripted model, and its prompts and answers are counted.
 """
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.app.table_blocks import show_table
 from skg_bench.asking.asking import Completion, Prices, Prompt, components_within, mapped, writes_texts
 from skg_bench.core.arms import Arm
+from skg_bench.core.errors import UsageError
 from skg_bench.engine.execute import execute
+from skg_bench.llm.endpoint import Endpoint
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
 
 _SAMPLED = 24  # users that are simulated
@@ -62,6 +65,42 @@ class _Counters:
                 return model
         self.models.append(CountedModel(part.settings, part.prices))
         return self.models[-1]
+
+
+def check_shared_recordings(arms: Sequence[Arm]) -> None:
+    """Raises UsageError where two arms ask in one way what one recording keeps, of which one arm would be given what
+    the other one asked for.
+    """
+    first: dict[tuple[object, ...], tuple[str, Endpoint]] = {}
+    for arm in arms:
+        for holder, model, endpoint in _recorded_endpoints(arm):
+            key = holder, model.folder, *model.settings.values()
+            name, other = first.setdefault(key, (arm.name, endpoint))
+            theirs = _unrecorded(other)
+            for parameter, mine in _unrecorded(endpoint).items():
+                if mine != theirs[parameter]:
+                    raise UsageError(
+                        f"arms {name} and {arm.name} ask {endpoint.model} with {parameter}={theirs[parameter]} and "
+                        f"{mine}, and keep the answers in one recording, which knows an ask by its model and its "
+                        f"words: {arm.name} would be given the answers of {name}. Give one of them a folder of its own "
+                        "(llm=recorded has the parameter folder)"
+                    )
+
+
+def _unrecorded(endpoint: Endpoint) -> dict[str, str | float]:
+    """Parameters that decide answers, and that no recording knows."""
+    return {"address": endpoint.address, "seconds": float(endpoint.seconds), "tries": endpoint.tries}
+
+
+def _recorded_endpoints(arm: Arm) -> Iterator[tuple[str, RecordedModel, Endpoint]]:
+    """Endpoints of an arm whose answers are recorded, each with the class of the component that asks it."""
+    for holder in components_within(arm):
+        parts = [getattr(holder, field.name) for field in fields(holder)] if is_dataclass(holder) else []
+        for model in parts:
+            if isinstance(model, RecordedModel):
+                for part in components_within(model):
+                    if isinstance(part, Endpoint):
+                        yield type(holder).__qualname__, model, part
 
 
 def announce(screen: Console, job: PreparedRun) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.app import salts
+from skg_bench.app.asks import check_shared_recordings
 from skg_bench.app.building import build
 from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.compose import Composed
@@ -70,6 +71,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     root = {**root, **_sizes(root, simulator)}
     composed, salt = replace(composed, root=root), salts.given_salt(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
+    check_shared_recordings(plan.arms)
     plan = replace(plan, comparison=AgreementJudge(**root["comparison"]))
     for assistant in (phase.assistant for arm in plan.arms for phase in arm.phases):
         if isinstance(assistant, Keeping) and not isinstance(assistant, Stackable):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import skg_bench
+from skg_bench.core.errors import UsageError
 from skg_bench.runfolder.run import Run
 from tests.llm.server import Day, Server
 from tests.llm.test_learning_runs import begun, contents, run
@@ -129,3 +130,23 @@ def test_answers_that_did_not_come_are_said_after_the_verdict(tmp_path: Path) ->
 
 def test_nothing_is_said_of_failures_where_all_answers_came(recorded: tuple[Path, Path, Server]) -> None:
     assert not any("No words came" in text for text in skg_bench.explain(Run(recorded[0])))
+
+
+@pytest.mark.parametrize("parameter", ["address=http://127.0.0.1:9/v2", "seconds=30", "tries=1"])
+def test_arms_whose_answers_one_recording_cannot_tell_apart_are_refused(parameter: str, tmp_path: Path) -> None:
+    """The second server was never asked, and its arm was *identical* to the one whose answers it was given."""
+    arms = f"arms={{one: [assistant=recall], two: [assistant=recall, llm.llm.{parameter}]}}"
+    texts = [*overrides(None, tmp_path / "out"), "reference=one", arms]
+    value = parameter.partition("=")[2]
+    with pytest.raises(UsageError, match=f"arms one and two ask toy with .* and {value}.*folder of its own"):
+        skg_bench.run(texts)
+    assert not (tmp_path / "out").exists()
+
+
+def test_arms_at_two_servers_have_their_own_answers_with_a_folder_each(tmp_path: Path) -> None:
+    with Server(script="reader") as first, Server(script="reader") as second:
+        two = f"two: [assistant=recall, 'llm.llm.address={second.address}', llm.llm.folder={tmp_path / 'second'}]"
+        texts = [*overrides(first, tmp_path / "out", "users=2", "weeks=1"), "reference=one"]
+        ended = run([*texts, f"arms={{one: [assistant=recall], {two}}}"])
+    assert ended.code == 0, ended.text
+    assert first.requests == second.requests > 10
