@@ -11,7 +11,7 @@ import numpy as np
 
 from skg_bench.app.building import build
 from skg_bench.app.progress import console
-from skg_bench.app.skillbook.rebuilt import book, updates
+from skg_bench.app.skillbook.rebuilt import book, everybody, updates
 from skg_bench.app.trust import FromFile, admitted
 from skg_bench.core.abilities import AnswersInWords
 from skg_bench.core.calendar import FIRST_MONDAY, first_monday, offsets_of
@@ -33,7 +33,7 @@ def convert_to_agentropy(
     Raises UsageError for a folder that is there, and for what `write_folders` refuses.
     """
     run, screen = Run(path), console()
-    chosen = users or range(int(run.manifest["users"]))
+    chosen = users or everybody(run, arm)
     if clashes := [str(out / f"user-{user}") for user in chosen if (out / f"user-{user}").exists()]:
         raise UsageError(f"{clashes[0]} is there already; name another folder with --out")
     losses = write_folders(run, arm, dict.fromkeys(chosen, ()), out, trust=trust)

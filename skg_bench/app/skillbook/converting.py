@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import agentropy_folders, files
 from skg_bench.app.skillbook.files import Named
+from skg_bench.app.skillbook.rebuilt import everybody
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run
@@ -62,8 +63,8 @@ def _of_file(path: Path, to: str, out: Path, arm: str | None, users: Sequence[in
 
 def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> None:
     """All books are read, and then written into a folder that gets its name when it is whole."""
-    everybody = users or range(int(Run(path).manifest["users"]))
-    books = {user: Named(path, arm, user).read() for user in everybody}
+    chosen = users or everybody(Run(path), arm)
+    books = {user: Named(path, arm, user).read() for user in chosen}
     lost: Counter[str] = Counter()
     with _new_folder(out) as whole:
         whole.mkdir(mode=0o700)

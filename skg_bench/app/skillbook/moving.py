@@ -10,6 +10,7 @@ from skg_bench.app.progress import console
 from skg_bench.app.skillbook import files
 from skg_bench.app.skillbook.converting import say_losses
 from skg_bench.app.skillbook.files import Named
+from skg_bench.app.skillbook.rebuilt import everybody
 from skg_bench.app.stored import StoredBooks, at_address
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import StoreError
@@ -28,8 +29,8 @@ def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
     if not files.is_run(path):
         raise UsageError(f"{path} is no run; push takes a run directory")
     run, screen = Run(path), console()
-    everybody = users or range(int(run.manifest["users"]))
-    books = {user: to_ace(Named(path, arm, user).read().book, "v2", files.MONDAY, user) for user in everybody}
+    chosen = users or everybody(run, arm)
+    books = {user: to_ace(Named(path, arm, user).read().book, "v2", files.MONDAY, user) for user in chosen}
     with at_address(address) as stored:
         new = 0
         for user, converted in books.items():
@@ -69,7 +70,8 @@ def pull(folder: Path, address: str, users: Sequence[str]) -> None:
                 book, whole / f"{quote(user, safe=' @+')}.json", strictly=False
             )  # it was read strictly
         whole.rename(folder)
-    console().print(f"written: {folder}, {len(books)} skillbooks", highlight=False, markup=False, soft_wrap=True)
+    line = f"written: {folder}, {plural(len(books), 'skillbook')}"
+    console().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _pushed(stored: StoredBooks, user: str, book: AceBook, key: str) -> bool:

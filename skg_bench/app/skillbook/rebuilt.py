@@ -21,7 +21,8 @@ _TIMES = ("time", "born")
 def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
     """Update rows of one user in order, `time`, `born` and `local` in seconds since the first Monday.
 
-    Raises UsageError if the run has no such arm or user, and for an arm whose assistant has no skillbooks.
+    Raises UsageError if the run has no such arm or user, for an arm whose assistant has no skillbooks, and for a user
+    who is not played yet or was removed.
     """
     made_here(run, "a skillbook")
     if arm in run.arms and not _has_books(run, arm):
@@ -29,11 +30,28 @@ def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
         raise UsageError(f"arm {arm!r} has no skillbooks: its assistant is {kind}; take an arm of assistant=pipeline")
     if not 0 <= user < int(run.manifest["users"]):
         raise UsageError(f"user={user}: {run.path} has users 0 to {int(run.manifest['users']) - 1}")
+    _check_played(run, arm, user)
     rows: list[dict[str, Any]] = run.updates(arm, users=[user]).to_pylist()
     second = timedelta(seconds=1)
     rows = [{**row, **{k: row[k] and round((row[k] - FIRST_MONDAY) / second) for k in _TIMES}} for row in rows]
     local = local_time(offsets_of(run.manifest), np.array([row["time"] for row in rows], np.int64))
     return [row | {"local": at} for row, at in zip(rows, local.tolist(), strict=True)]
+
+
+def everybody(run: Run, arm: str) -> Sequence[int]:
+    """Numbers of all users of a run, without those who were removed from it."""
+    if not run.manifest.get("removed_users"):
+        return range(int(run.manifest["users"]))
+    numbers: list[int] = np.unique(run.turns(arm, ["user"])["user"].to_numpy()).tolist()
+    return numbers
+
+
+def _check_played(run: Run, arm: str, user: int) -> None:
+    """Raises UsageError for a user whose turns are not there: an empty skillbook would not be the one at the end."""
+    if arm in run.arms and not run.numbers(arm, [user]):
+        raise UsageError("this user is not played yet; finish the run with `skg-bench run`")
+    if run.manifest.get("removed_users") and not run.turns(arm, ["turn"], [user]).num_rows:
+        raise UsageError("this user was removed from the run, and has no skillbook there")
 
 
 def _has_books(run: Run, arm: str) -> bool:
@@ -79,11 +97,11 @@ def verify(path: Path, arms: Sequence[str], users: int) -> None:
 
     Raises UsageError at the first one that differs.
     """
-    run = Run(path)
-    everyone = int(run.manifest["users"])
-    picked = sorted({round(u) for u in np.linspace(0, everyone - 1, min(users, everyone))})
-    screen = console()
+    run, screen = Run(path), console()
     for arm in arms or [arm for arm in run.arms if _has_books(run, arm)]:
+        people = everybody(run, arm)
+        everyone = len(people)
+        picked = sorted({people[round(u)] for u in np.linspace(0, everyone - 1, min(users, everyone))})
         batches = sum(_rebuilt(run, arm, user)[1] for user in picked)
         books, noun = plural(everyone, "skillbook"), "batch" if batches == 1 else "batches"
         checked = f"rebuilt from {batches:,} update {noun}, every state hash agrees"

@@ -8,6 +8,7 @@ import pytest
 import skg_bench
 from skg_bench.app.skillbook.files import read_ace_book
 from skg_bench.app.stored import at_address
+from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 from tests.runs import logs_alone
 from tests.store.writers import add, batch
@@ -87,3 +88,24 @@ def test_what_cannot_be_moved_is_refused_and_leaves_nothing(run: skg_bench.Run, 
         assert (code, message in error) == (2, True), error
     assert not Path(missing).exists()
     assert not Path(out).exists()
+
+
+def test_users_of_an_unfinished_run_who_are_not_played_yet_have_no_skillbook(tmp_path: Path) -> None:
+    """Empty skillbooks were stored for them, and stayed when the run was finished: *stored there before*."""
+    folder, address = str(tmp_path / "run"), str(tmp_path / "books.db")
+    words = ["users=257", "weeks=1", "~arms", "+arms.all=[curator=everything]"]
+    words += ["reference=all", "contrasts=[]", f"out={folder}", "workers=1"]
+    with logs_alone():
+        assert call("run", *words, "part=1/2")[0] == 0
+        there = Run(folder).numbers("all")
+        assert there in ([0], [1])
+        (missing, made) = (256, 0) if there == [0] else (0, 256)
+        for command in (["push", folder, address], ["convert", folder, "--out", str(tmp_path / "books")]):
+            code, _, error = call("skillbook", *command, "--arm", "all")
+            assert (code, f"user {missing}: this user is not played yet; finish the run" in error) == (2, True)
+        assert not Path(address).exists()
+        assert call("skillbook", "show", folder, "--arm", "all", "--user", str(missing))[0] == 2
+        assert call("skillbook", "push", folder, address, "--arm", "all", "--user", str(made))[0] == 0
+        skg_bench.run(words)
+    code, out, _ = call("skillbook", "push", folder, address, "--arm", "all")
+    assert (code, "256 skillbooks of arm all stored" in out, "1 was stored there before" in out) == (0, True, True)
