@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import TIMEOUT_MAX, Thread
 from types import TracebackType
 from typing import Any, Self
 
@@ -41,8 +41,11 @@ class StoredBooks:
     def prompt(self, user: str, seconds: float = _SECONDS, limit: int = LARGEST_PROMPT) -> str:
         """Prompt of a user's skillbook, at most `limit` characters; empty for a user without one.
 
-        Raises StoreError where it is not read within `seconds`, and whatever `load` raises.
+        Raises StoreError where it is not read within `seconds`, UsageError for seconds that are none, and whatever
+        `load` raises.
         """
+        if not 0 <= seconds <= TIMEOUT_MAX:
+            raise UsageError(f"seconds={seconds!r} must be a number from 0 on, such as 1.0")
         results = SimpleQueue[str | Exception]()
 
         def read() -> None:
@@ -64,7 +67,7 @@ class StoredBooks:
     def load(self, user: str) -> VersionedBook | None:
         """A user's skillbook and its version, to learn from and to hand to `update`; None for a user without one.
 
-        Raises StoreError, and UsageError for a document that is no skillbook.
+        Raises StoreError, and UsageError for a name that is no text and a document that is no skillbook.
         """
         return load(self.store, user, self.clock())
 

@@ -31,6 +31,7 @@ class VersionedBook(NamedTuple):
 
     book: AceBook
     version: int
+    user: str | None = None  # whose it is; None: of nobody yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,15 @@ class UpdateEnd:
 def load(store: Store, user: str, now: str) -> VersionedBook | None:
     """A user's skillbook with its version, for learning (P16); None for a user without one.
 
-    Raises StoreError, and UsageError for a document that is no skillbook.
+    Raises StoreError, and UsageError for a name that is no text, and for a document that is no skillbook.
     """
+    _check_name(user)
     stored = store.load(user)
     if stored is None:
         return None
     document, version = stored
     try:
-        return VersionedBook(loads(document, format_of(document), now), version)
+        return VersionedBook(loads(document, format_of(document), now), version, user)
     except UsageError as error:
         raise UsageError(
             f"the document of user {user!r} is no skillbook of ACE that this version reads: {error}"
@@ -89,12 +91,16 @@ def update(
     `key` names the batch: however often an update is repeated, the batch counts once, unless KEYS others came in
     between. `now`: the time that changed skills get. `era`: the format of a skillbook that begins here.
 
-    Raises UsageError for an unknown rule, a batch that does not fit `read` or makes a skillbook too large, and a
-    document that is no skillbook; StoreError where the store fails: repeat the update then with the same key.
+    Raises UsageError for a name that is no text, an unknown rule, a `read` that is none or another user's, a batch that
+    does not fit `read` or makes a skillbook too large, and a document that is no skillbook; StoreError where the store
+    fails: repeat the update then with the same key.
     """
     if rule not in get_args(Rule):
         raise UsageError(f"rule={rule!r}; valid: {', '.join(get_args(Rule))}")
+    _check_name(user)
     a_text(key, "the key of the batch", AceLimits())
+    if read is not None:
+        _check_read(read, user)
     try:
         read = read or load(store, user, now) or VersionedBook(AceBook(era), 0)
         if key in read.book.batches:
@@ -115,6 +121,22 @@ def update(
         hint = "keep the batch and repeat it with this key"
         raise StoreError(f"batch {key!r} of user {user!r}: {error}; {hint}") from error
     return UpdateEnd("given up", base.version, TRIES[rule])
+
+
+def _check_name(user: object) -> None:
+    """Raises UsageError where a store could not keep a skillbook under such a name, or not find it again."""
+    if not isinstance(user, str):
+        raise UsageError(f"user={user!r} is no text; a store knows users by texts: str({user!r}), if that is the name")
+    if "\0" in user or any("\ud800" <= sign <= "\udfff" for sign in user):
+        raise UsageError(f"user={user!r} has a character that no store keeps: U+0000, or half of a surrogate pair")
+
+
+def _check_read(read: object, user: str) -> None:
+    """Raises UsageError for what `load` has not given for this user: their skillbook would be written over."""
+    if not isinstance(read, VersionedBook):
+        raise UsageError(f"read={read!r:.40} is no skillbook with its version; hand over what load({user!r}) gave")
+    if read.user not in (None, user):
+        raise UsageError(f"read is the skillbook of user {read.user!r}, and not of {user!r}; hand over load({user!r})")
 
 
 def _readable(book: AceBook, now: str) -> str:

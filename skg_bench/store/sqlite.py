@@ -47,6 +47,8 @@ class SQLite:
     reaches: ClassVar[Reaches] = {"path": Reach(("reads", "writes"), harmless=())}
 
     def __post_init__(self) -> None:
+        if "\0" in self.path:
+            raise UsageError(f"store.path={self.path!r} has the character U+0000, which no file name has")
         if not self.path or self.path.startswith((":", "file:")):
             raise UsageError(f"store.path={self.path!r} must be a file; what is not to be kept goes to store memory")
         if not 0 <= self.seconds <= 600:

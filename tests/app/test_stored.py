@@ -49,6 +49,12 @@ def test_a_prompt_does_not_wait_for_a_slow_store() -> None:
     ended.set()
 
 
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
+def test_seconds_that_are_none_are_refused(seconds: float) -> None:
+    with pytest.raises(UsageError, match=r"seconds=.* must be a number from 0 on"):
+        StoredBooks(InMemory()).prompt("anna", seconds=seconds)
+
+
 def test_what_is_wrong_with_a_document_is_raised_where_its_text_is_asked_for() -> None:
     store = InMemory()
     store.swap("anna", 0, '{"schema_version":"9"}', "k")

@@ -1,5 +1,6 @@
 """Updates of a stored skillbook under each conflict rule."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from skg_bench.core.store import KEYS, StoreError
 from skg_bench.skillbook.ace.checks import AceLimits
 from skg_bench.skillbook.storing import TRIES, Rule, UpdateEnd, VersionedBook, load, update
 from skg_bench.store.memory import InMemory
+from skg_bench.store.sqlite import SQLite
 from tests.store.writers import NOW, SKILL, add, batch, helpful, remove, rewrite, seed, tag
 
 
@@ -175,3 +177,27 @@ def test_a_time_before_the_last_one_changes_nothing_but_times() -> None:
     assert update(store, "anna", batch(tag()), key="k", now="1999-01-01T00:00:00+00:00").end == "stored"
     assert helpful(store, "anna") == 1
     assert VersionedBook(*load(store, "anna", NOW)).version == 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("user", [None, float("nan"), 7, True, "a\0b", "\ud800"])
+def test_a_name_that_a_store_would_not_find_again_is_refused(user: Any, tmp_path: Path) -> None:
+    """SQLite kept a new row for None each time, which nobody could load: *stored*, and gone."""
+    store = SQLite(str(tmp_path / "books.db"), 1.0)
+    with pytest.raises(UsageError, match=r"user=.* (is no text|has a character that no store keeps)"):
+        update(store, user, batch(tag()), key="k", now=NOW)
+    with pytest.raises(UsageError, match="user="):
+        load(store, user, NOW)
+    assert list(store.users()) == []
+
+
+def test_a_skillbook_of_another_user_is_no_base_of_an_update() -> None:
+    """Of two users at one version, the skillbook of the one was written over that of the other."""
+    store = InMemory()
+    seed(store, ["anna", "bert"])
+    read, before = load(store, "anna", NOW), store.load("bert")
+    with pytest.raises(UsageError, match=r"skillbook of user 'anna', and not of 'bert'; hand over load\('bert'\)"):
+        update(store, "bert", batch(tag()), key="k", now=NOW, read=read)
+    for wrong in ("anna", read.book if read else None):
+        with pytest.raises(UsageError, match="is no skillbook with its version"):
+            update(store, "bert", batch(tag()), key="k", now=NOW, read=wrong)  # type: ignore[arg-type]
+    assert store.load("bert") == before
