@@ -2,12 +2,12 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Reach, Reaches
@@ -15,6 +15,7 @@ from skg_bench.core.store import StoreError
 from skg_bench.store.shared.table import SKILLBOOK_TABLE, check_columns
 from skg_bench.store.shared.waiting import Patience
 
+T = TypeVar("T")
 _COLUMNS = {"user_id": "TEXT", "document": "TEXT", "version": "INTEGER"}
 _CREATE = (
     f"create table if not exists {SKILLBOOK_TABLE} (user_id TEXT primary key, "
@@ -42,6 +43,7 @@ class SQLite:
 
     _connection: sqlite3.Connection | None = field(default=None, init=False, repr=False)
     _process: int = field(default=0, init=False, repr=False)  # that opened the connection
+    _writes: bool = field(default=False, init=False, repr=False)  # is the connection one that has written?
     _inherited: list[sqlite3.Connection] = field(default_factory=list, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     reaches: ClassVar[Reaches] = {"path": Reach(("reads", "writes"), harmless=())}
@@ -55,19 +57,19 @@ class SQLite:
             raise UsageError(f"store.seconds={self.seconds!r} must be 0 to 600")
 
     def load(self, user: str) -> tuple[str, int] | None:
-        rows, _ = self._execute(_LOAD, user)
+        rows = self._read(_LOAD, user)
         return rows[0] if rows else None
 
     def swap(self, user: str, expected: int, document: str, key: str) -> bool:
         if expected == 0:
-            _, count = self._execute(_INSERT, user, document)
+            count = self._write(_INSERT, user, document)
         else:
-            _, count = self._execute(_UPDATE, document, user, expected)
+            count = self._write(_UPDATE, document, user, expected)
         return count == 1
 
     def users(self) -> Iterator[str]:
-        rows, _ = self._execute(f"select user_id from {SKILLBOOK_TABLE} order by user_id")  # noqa: S608
-        return (name for (name,) in rows)
+        names = f"select user_id from {SKILLBOOK_TABLE} where user_id is not null order by user_id"  # noqa: S608
+        return (name for (name,) in self._read(names))
 
     def close(self) -> None:
         with self._lock:
@@ -75,19 +77,46 @@ class SQLite:
                 self._connection.close()
             self._connection = None
 
-    def _execute(self, statement: str, *values: str | int) -> tuple[list[Any], int]:
-        """Rows and how many were changed; waits while others write. A statement is a transaction: it is done or not."""
+    def _read(self, statement: str, *values: str) -> list[Any]:
+        """Rows; none where there is no table. Nothing is changed then: the file may be somebody else's."""
+
+        def rows(connection: sqlite3.Connection) -> list[Any]:
+            return connection.execute(statement, values).fetchall() if self._has_table(connection) else []
+
+        return self._patiently(rows, "it is not read")
+
+    def _write(self, statement: str, *values: str | int) -> int:
+        """How many rows were changed. A statement is a transaction: it is done or not."""
+
+        def count(connection: sqlite3.Connection) -> int:
+            if not self._writes:
+                connection.execute("pragma journal_mode = wal")
+                if not self._has_table(connection):
+                    connection.execute(_CREATE)
+                self._writes = True
+            return connection.execute(statement, values).rowcount
+
+        return self._patiently(count, "nothing is stored")
+
+    def _patiently(self, act: Callable[[sqlite3.Connection], T], failed: str) -> T:
+        """Result of an act; waits while others write."""
         patience = Patience(self.seconds)
         while True:
             try:
                 with self._lock:
-                    cursor = self._open().execute(statement, values)
-                    return cursor.fetchall(), cursor.rowcount
+                    return act(self._open())
             except (sqlite3.Error, UnicodeEncodeError) as error:
                 code = getattr(error, "sqlite_errorcode", 0) & 0xFF
                 if code not in _BUSY or patience.over:
-                    raise self._failure(error, code) from error
+                    raise self._failure(error, code, failed) from error
             patience.wait()
+
+    def _has_table(self, connection: sqlite3.Connection) -> bool:
+        """Is the table there? Raises StoreError for one that is somebody else's."""
+        columns = connection.execute(f"pragma table_info({SKILLBOOK_TABLE})").fetchall()
+        if columns:
+            check_columns(self.path, {row[1]: row[2] for row in columns}, _COLUMNS)
+        return bool(columns)
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._process == os.getpid():
@@ -99,21 +128,16 @@ class SQLite:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # it holds what was learned of people
         connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("pragma journal_mode = wal")
             connection.execute("pragma synchronous = full")  # a WAL would else lose what was acknowledged last
-            columns = connection.execute(f"pragma table_info({SKILLBOOK_TABLE})").fetchall()
-            if columns:
-                check_columns(self.path, {row[1]: row[2] for row in columns}, _COLUMNS)
-            else:
-                connection.execute(_CREATE)
+            self._has_table(connection)
         except BaseException:
             connection.close()
             raise
-        self._connection, self._process = connection, os.getpid()
+        self._connection, self._process, self._writes = connection, os.getpid(), False
         return connection
 
-    def _failure(self, error: Exception, code: int) -> StoreError:
+    def _failure(self, error: Exception, code: int, failed: str) -> StoreError:
         reason = f"another program held it for {self.seconds:g} s" if code in _BUSY else str(error)
         hint = _HINTS.get(code, "try again" if code in _BUSY else "")
-        what = f"{Path(self.path)}: nothing is stored, as {reason}"
+        what = f"{Path(self.path)}: {failed}, as {reason}"
         return StoreError(f"{what}; {hint}" if hint else what)

@@ -1,5 +1,7 @@
 """`skillbook push` and `pull`: books of a run into a store, and those of a store into files."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,3 +111,23 @@ def test_users_of_an_unfinished_run_who_are_not_played_yet_have_no_skillbook(tmp
         skg_bench.run(words)
     code, out, _ = call("skillbook", "push", folder, address, "--arm", "all")
     assert (code, "256 skillbooks of arm all stored" in out, "1 was stored there before" in out) == (0, True, True)
+
+
+def test_a_database_of_somebody_else_stays_as_it_is_when_it_is_read(tmp_path: Path) -> None:
+    """It got a table and a journal of another kind, and `pull` said that nothing is written."""
+    file = tmp_path / "places.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("create table places (url text)")
+    before = file.read_bytes()
+    code, _, error = call("skillbook", "pull", str(tmp_path / "books"), str(file))
+    assert (code, "holds no skillbooks; nothing is written" in error) == (2, True)
+    with at_address(str(file)) as books:
+        assert (books.load("anna"), books.prompt("anna"), books.users()) == (None, "", [])
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["places.db"]
+
+
+def test_one_skillbook_is_no_plural(run: skg_bench.Run, tmp_path: Path) -> None:
+    address = str(tmp_path / "books.db")
+    call("skillbook", "push", str(run.path), address, "--arm", run.arms[0], "--user", "1")
+    assert "/books, 1 skillbook\n" in call("skillbook", "pull", str(tmp_path / "books"), address)[1]
