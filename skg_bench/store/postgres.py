@@ -41,6 +41,7 @@ class Postgres:
     seconds: float
 
     _connection: "psycopg.Connection[Any] | None" = field(default=None, init=False, repr=False)
+    _table: bool = field(default=False, init=False, repr=False)  # is it known to be there?
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     reaches: ClassVar[Reaches] = {"address": Reach(("network",), harmless=())}
 
@@ -60,9 +61,9 @@ class Postgres:
 
     def swap(self, user: str, expected: int, document: str, key: str) -> bool:
         if expected == 0:
-            _, count, repeated = self._execute(_INSERT, user, document)
+            _, count, repeated = self._execute(_INSERT, user, document, writes=True)
         else:
-            _, count, repeated = self._execute(_UPDATE, document, user, expected)
+            _, count, repeated = self._execute(_UPDATE, document, user, expected, writes=True)
         return count == 1 or (repeated and self._arrived(user, expected, key))
 
     def users(self) -> Iterator[str]:
@@ -91,9 +92,9 @@ class Postgres:
             )
         return False
 
-    def _execute(self, statement: str, *values: str | int) -> tuple[list[Any], int, bool]:
+    def _execute(self, statement: str, *values: str | int, writes: bool = False) -> tuple[list[Any], int, bool]:
         """Rows, how many were changed, and whether an earlier try may have changed some, as its connection broke. Waits
-        for a server that is away or has no connection left.
+        for a server that is away or has no connection left. Only what `writes` makes the table.
         """
         import psycopg
 
@@ -104,6 +105,11 @@ class Postgres:
                 try:
                     connection = self._open()
                     connected = True
+                    if not self._table and not self._has_table(connection):
+                        if not writes:  # the database may be somebody else's
+                            return [], 0, repeated
+                        self._create(connection)
+                        self._table = True
                     cursor = connection.execute(statement, values)
                     return cursor.fetchall() if cursor.description else [], cursor.rowcount, repeated
                 except psycopg.OperationalError as error:
@@ -128,16 +134,20 @@ class Postgres:
         )  # fmt: skip
         try:
             connection.execute(f"set statement_timeout = {1000 * limit}")
-            columns = connection.execute(_FIND, (SKILLBOOK_TABLE,)).fetchall()
-            if columns:
-                check_columns(self.address, dict(columns), _COLUMNS)
-            else:
-                self._create(connection)
+            self._has_table(connection)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
         return connection
+
+    def _has_table(self, connection: "psycopg.Connection[Any]") -> bool:
+        """Is the table there? Raises StoreError for one that is somebody else's."""
+        columns = connection.execute(_FIND, (SKILLBOOK_TABLE,)).fetchall()
+        if columns:
+            check_columns(self.address, dict(columns), _COLUMNS)
+        self._table = bool(columns)
+        return self._table
 
     def _create(self, connection: "psycopg.Connection[Any]") -> None:
         import psycopg

@@ -222,6 +222,18 @@ def test_a_server_that_is_read_only_or_has_another_table_is_refused_at_once(make
         store.load("anna")
 
 
+def test_a_database_that_is_only_read_gets_no_table(make: Callable[..., Any]) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    store: Postgres = make("postgres", 30.0)
+    table = "select to_regclass('skg_skillbooks')"
+    with psycopg.connect(store.address, autocommit=True) as connection:
+        assert (store.load("anna"), [*store.users()]) == (None, [])
+        assert connection.execute(table).fetchone() == (None,)
+        assert store.swap("anna", 0, "{}", "k")
+        assert connection.execute(table).fetchone() != (None,)
+    assert (store.load("anna"), [*store.users()]) == (("{}", 1), ["anna"])
+
+
 def test_connections_that_are_used_up_are_waited_for(make: Callable[..., Any]) -> None:
     psycopg = pytest.importorskip("psycopg")
     store: Postgres = make("postgres", 30.0)
