@@ -1,4 +1,4 @@
-"""Copies of a run at trackers, from which `forget` removes a user.
+"""Copies of a run at trackers, from which `forget` removes a user, and in stores of skillbooks, which it names.
 
 A place is known from the environment, from a database that lies beside the run, from the deliveries that the run's
 folder notes, and from its manifest. The keys of whoever reads the run go to places of the environment only.
@@ -10,7 +10,7 @@ from typing import Any
 
 from skg_bench.app.run_trackers import default_sink, owner_only, reason
 from skg_bench.core.errors import UsageError
-from skg_bench.runfolder.deliveries import noted_deliveries
+from skg_bench.runfolder.deliveries import STORE, noted_deliveries
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.tracking import Sink
 from skg_bench.tracker.address import noted_address, without_secrets
@@ -35,7 +35,10 @@ def forget_copies(run: Run, user: int) -> Iterator[tuple[str, bool]]:
     for fault in faults:
         yield fault, False
     for delivery in deliveries:
-        if delivery.tracker not in _TRACES:
+        if delivery.tracker == STORE:
+            what = f"skillbooks of this run were pushed to {delivery.address}, which forget does not change"
+            yield f"{STORE}: {what}; what to delete there: the skillbook of user-{user}", False
+        elif delivery.tracker not in _TRACES:
             yield f"{delivery.tracker}: this run was delivered to {delivery.address}, which forget cannot ask", False
     for name in _TRACES:
         noted = [delivery.address for delivery in deliveries if delivery.tracker == name]

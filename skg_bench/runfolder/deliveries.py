@@ -1,4 +1,5 @@
-"""`deliveries.jsonl` of a run folder: each tracker and address to which a run was sent, noted before anything is sent.
+"""`deliveries.jsonl` of a run folder: each tracker or store, and address, to which a run was sent, noted before
+anything is sent.
 
 `forget` reads it, as an export may name a place that neither the manifest nor the environment of a later command does.
 """
@@ -14,6 +15,7 @@ from skg_bench.core.shapes import shaped
 from skg_bench.core.temporary import private
 
 DELIVERIES_FILE = "deliveries.jsonl"
+STORE = "store"  # of skillbooks, in the place of a tracker
 _LARGEST = 1 << 20  # bytes
 
 
@@ -21,7 +23,7 @@ _LARGEST = 1 << 20  # bytes
 class NotedDelivery:
     """A line of the file."""
 
-    tracker: str
+    tracker: str  # or STORE
     address: str  # without user, password, query and fragment
 
 

@@ -266,3 +266,14 @@ def test_a_delivery_is_noted_before_anything_is_sent_and_after_a_torn_line(
 )
 def test_an_address_is_noted_without_secrets(address: str, noted: str) -> None:
     assert noted_address(address) == noted
+
+
+def test_a_store_of_skillbooks_is_named_with_what_to_delete(folder: Path, untold: None, tmp_path: Path) -> None:
+    """Nothing was said of it, and the exit code was 0."""
+    store = tmp_path / "books.db"
+    for _ in range(2):
+        assert call("skillbook", "push", str(folder), str(store), "--arm", Run(folder).arms[0])[0] == 0
+    code, out, _ = call("forget", str(folder), "--user", USER)
+    where = f"skillbooks of this run were pushed to {store}, which forget does not change"
+    (line,) = [line for line in out.splitlines() if "pushed" in line]
+    assert (code, line) == (1, f"left: store: {where}; what to delete there: the skillbook of user-2")

@@ -15,14 +15,17 @@ from skg_bench.app.stored import StoredBooks, at_address
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import StoreError
 from skg_bench.core.text import plural
+from skg_bench.runfolder.deliveries import STORE, NotedDelivery, note_delivery
 from skg_bench.runfolder.run import Run
 from skg_bench.skillbook.ace.book import AceBook
 from skg_bench.skillbook.conversion import to_ace
 from skg_bench.skillbook.storing import book_text, load, with_key
+from skg_bench.tracker.address import noted_address
 
 
 def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
-    """Store the skillbooks that `users` of a run, or all, have at the end, as user-U; what is there already stays.
+    """Store the skillbooks that `users` of a run, or all, have at the end, as user-U; what is there already stays. A
+    run of a log notes where they went.
 
     Raises UsageError for an unknown arm or user and where another skillbook stands under such a name, and StoreError.
     """
@@ -31,6 +34,9 @@ def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
     run, screen = Run(path), console()
     chosen = users or everybody(run, arm)
     books = {user: to_ace(Named(path, arm, user).read().book, "v2", files.MONDAY, user) for user in chosen}
+    if run.manifest.get("log"):  # of persons, whom forget has to find again
+        named = noted_address(address) if "://" in address else str(Path(address).absolute())
+        note_delivery(path, NotedDelivery(STORE, named))
     with at_address(address) as stored:
         new = 0
         for user, converted in books.items():
