@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skg_bench.asking.asking import Completion, End, Prices, Prompt, timed_out
+from skg_bench.asking.estimates import ESTIMATED, warn_of_estimates
 from skg_bench.asking.refusals import server_reason
 from skg_bench.asking.sending import ChatServer, Contact, NoAnswerError, NoServerError
 from skg_bench.asking.structured import structured_answer
@@ -54,7 +55,11 @@ class Exchange:
 
     def _served(self) -> str:
         model = self.answers[-1].model
-        return model if self.prompt.schema is None else f"{model}, {FORMS[self.contact.form]}"
+        parts = [model] if self.prompt.schema is None else [model, FORMS[self.contact.form]]
+        if any(answer.estimated for answer in self.answers):
+            parts.append(ESTIMATED)
+            warn_of_estimates(self.server.model)
+        return ", ".join(parts)
 
     async def _outcome(self) -> tuple[End, Any, str]:
         """How it ended, the value, and the reason."""

@@ -10,8 +10,10 @@ FORMS = (
     "json_object",
     "text",
 )  # of answers that must fit a schema; the first that a server takes is used
-_CHARACTERS = 4  # a token; rule of thumb for English, where a server counts none
+CHARACTERS = 4  # a token; rule of thumb for English, where a server counts none
+_LARGEST = 10**8  # tokens of a prompt or an answer: what is more is no count. Our choice, ten times the longest prompt
 _LONGEST = 100  # characters of a model's name
+_USAGE = ("prompt_tokens", "completion_tokens")
 _SAID = ("content", "tool_calls", "refusal")  # fields of a message that an answer has
 
 Message = Mapping[str, Any]
@@ -62,6 +64,7 @@ class ChatAnswer:
     tokens_in: int  # cached ones included
     tokens_cached: int
     tokens_out: int
+    estimated: bool  # are some of these not the server's?
     model: str  # as the server names it
 
 
@@ -106,14 +109,17 @@ def chat_answer(content: bytes, messages: Sequence[Message], *, whole: bool = Fa
         kept = {name: message[name] for name in _SAID if message.get(name) is not None}
         text = ChatChoice(kept, finish if isinstance(finish, str) else "stop").text.encode(errors="replace").decode()
     usage = _mapping(body.get("usage"))
-    tokens_in = _count(usage.get("prompt_tokens"), sum(len(words_of(message)) for message in messages) // _CHARACTERS)
+    estimates = sum(len(words_of(message)) for message in messages) // CHARACTERS, len(text) // CHARACTERS
+    counts = [_count(usage.get(name), estimate) for name, estimate in zip(_USAGE, estimates, strict=True)]
+    tokens_in, tokens_out = (estimates[i] if count is None else count for i, count in enumerate(counts))
     return ChatAnswer(
         text,
         bool(refusal) or finish == "content_filter",
         finish == "length",
         tokens_in,
-        min(_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"), 0), tokens_in),
-        _count(usage.get("completion_tokens"), len(text) // _CHARACTERS),
+        min(_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"), 0) or 0, tokens_in),
+        tokens_out,
+        None in counts,
         _name(body.get("model")),
     )
 
@@ -127,5 +133,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _count(value: Any, estimate: int) -> int:
-    return value if isinstance(value, int) and value >= 0 else estimate
+def _count(value: Any, estimate: int) -> int | None:
+    """A number of tokens; None: the server gives none, or one that cannot be, such as 0 for many words."""
+    return value if type(value) is int and min(estimate, 1) <= value <= _LARGEST else None

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 from skg_bench.asking import arrivals
 from skg_bench.asking.asking import ASKS_FOLDER, Completion, Prices, Prompt, TextModel, components_within
 from skg_bench.asking.environment import offline
+from skg_bench.asking.estimates import warn_where_estimated
 from skg_bench.asking.recorded_asks import Ask
 from skg_bench.asking.recording import Recording, opened_recording
 from skg_bench.asking.structured import value_of
@@ -102,6 +103,7 @@ class RecordedModel:
             return replace(answer, cost_usd=cost)
 
         def hand_on(answers: Sequence[Answer]) -> None:
+            warn_where_estimated((answer for _, answer in answers), str(settings["model"]))
             done({i: _valued(priced(answer), prompts[i]) for key, answer in answers for i in places[key]})
 
         def arrived(answers: arrivals.CompletionsByPlace) -> None:

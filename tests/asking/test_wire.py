@@ -29,18 +29,20 @@ def test_what_is_no_chat_completion_is_one_kind_of_error(content: bytes) -> None
 @pytest.mark.parametrize(
     "usage",
     [None, [], "many", {"prompt_tokens": "9"}, {"prompt_tokens": -1, "completion_tokens": 2.5},
-     {"prompt_tokens": None, "prompt_tokens_details": None}],
+     {"prompt_tokens": None, "prompt_tokens_details": None}, {"prompt_tokens": 0, "completion_tokens": 0},
+     {"prompt_tokens": 10**12, "completion_tokens": 2**31}, {"prompt_tokens": True, "completion_tokens": True}],
 )  # fmt: skip
 def test_tokens_that_cannot_be_read_are_estimated(usage: Any) -> None:
     content = json.dumps({"choices": [{"message": {"content": "y" * 8}}], "usage": usage}).encode()
     answer = chat_answer(content, ASKED)
     assert (answer.tokens_in, answer.tokens_cached, answer.tokens_out) == (10, 0, 2)
+    assert answer.estimated
 
 
 def test_no_more_tokens_are_cached_than_there_are() -> None:
     usage = {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}, "completion_tokens": 1}
     answer = chat_answer(json.dumps({"choices": [{"message": {"content": "y"}}], "usage": usage}).encode(), ASKED)
-    assert (answer.tokens_in, answer.tokens_cached) == (5, 5)
+    assert (answer.tokens_in, answer.tokens_cached, answer.estimated) == (5, 5, False)
 
 
 def test_a_message_without_content_is_an_empty_answer() -> None:

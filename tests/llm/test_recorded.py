@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.asking import recording
+from skg_bench.asking import estimates, recording
 from skg_bench.asking.asking import Completion, Kept, placed
 from skg_bench.asking.prompts import load_prompt
 from skg_bench.core.errors import BudgetReached, UsageError
@@ -37,6 +37,7 @@ def both(model: Whole, tmp_path: Path) -> RecordedModel:
 def forget() -> None:
     """As a new process."""
     recording.opened_recording.cache_clear()
+    estimates.warn_of_estimates.cache_clear()
 
 
 @pytest.mark.parametrize("kind", [Whole, Streaming])
@@ -78,6 +79,21 @@ def test_a_replay_of_an_endpoint_costs_what_its_prices_now_say(unknown: bool, tm
     assert again == replace(first, cost_usd=0.0 if unknown else 0.004 * (first.tokens_in + first.tokens_out))
     assert (again.cost_usd == first.cost_usd) is False
     assert RecordedModel(model, "play", str(tmp_path)).complete([free()]) == [first]
+
+
+def test_estimated_tokens_are_said_once_and_in_a_replay_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Costs and verdicts came from estimates of ours, and nothing said so."""
+    forget()
+    words = "the server of gpt-4.1-mini does not count tokens: they are estimated, one for 4 characters"
+    with Server("no usage") as server:
+        recorded = RecordedModel(endpoint(server.address), "both", str(tmp_path))
+        for end in (recorded.complete([free(), free("again")]), recorded.complete([free()])):
+            assert {completion.served for completion in end} == {"gpt-4.1-mini, tokens estimated"}
+    assert [record.message.startswith(words) for record in caplog.records] == [True]
+    forget()
+    caplog.clear()
+    recorded.complete([free()])
+    assert [record.message.startswith(words) for record in caplog.records] == [True]
 
 
 def test_what_is_not_recorded_is_asked_and_what_is_comes_from_the_recording(model: Streaming, tmp_path: Path) -> None:
