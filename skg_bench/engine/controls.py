@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skg_bench.asking.asking import Streaming, components_within
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Experience, InWords, Keeping, Message, Reply
 from skg_bench.core.errors import UsageError
@@ -272,7 +273,10 @@ def _check_passed_on(stage: _Stage, silent: Arm, users: I32) -> None:
     """Raises UsageError where an assistant that only passes messages on differs from one that is not there."""
     passing = replace(silent, assistant=_PassingOn())
     tables = (stage.turns(arm, users[:, None]) for arm in (passing, silent))
-    passed, never = (table.drop_columns(["cause"]) for table in tables)  # of words it is known, of no assistant not
+    apart = ["cause"]  # of words it is known, of no assistant not
+    if any(isinstance(part, Streaming) for part in components_within(silent.llm)):
+        apart.append("latency_ms")  # of a server, which is never the same twice
+    passed, never = (table.drop_columns(apart) for table in tables)
     if not passed.equals(never):
         raise UsageError(
             f"arm {silent.name!r}: an assistant in words that only passes messages on is not the same as none, bit by "

@@ -150,3 +150,17 @@ def test_arms_at_two_servers_have_their_own_answers_with_a_folder_each(tmp_path:
         ended = run([*texts, f"arms={{one: [assistant=recall], {two}}}"])
     assert ended.code == 0, ended.text
     assert first.requests == second.requests > 10
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_class_is_played_with_a_server_whose_waiting_times_differ(tmp_path: Path) -> None:
+    """Its controls called the waiting times a fault of skg_bench, after the first asks had been paid."""
+    method = "def answer(self, user, time, message, model): return model(message)"
+    (tmp_path / "my.py").write_text(f"class Mine:\n    {method}\n")
+    mine = f"mine: [assistant=python, 'assistant.file={tmp_path}/my.py:Mine']"
+    with Server(script="reader") as server:
+        texts = [*overrides(server, tmp_path / "out"), "llm.llm=endpoint", "users=2", "weeks=1"]
+        made = skg_bench.run([*texts, f"arms={{never: [policy=never, curator=none], {mine}}}"])
+    said = [made.turns(arm, ["said"])["said"].to_pylist() for arm in ("never", "mine")]
+    assert said[0] == said[1]
+    assert None not in said[0]
