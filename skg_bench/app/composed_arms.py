@@ -9,6 +9,7 @@ from skg_bench.app.arm_keys import PIPELINE
 from skg_bench.app.building import build
 from skg_bench.app.skillbook import seed_books
 from skg_bench.app.trust import Origin, admitted
+from skg_bench.asking.asking import naming_model
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.core.arms import Arm, Fork
@@ -49,7 +50,8 @@ def _parts(config: Mapping[str, Any], origin: Origin, where: str) -> dict[str, A
     pipeline = isinstance(node, Mapping) and node.get("_target_") == PIPELINE
     for key, value in made.items():
         if isinstance(value, Mapping) and not (key == "assistant" and pipeline):
-            made[key] = build(key, value, origin, where)
+            with naming_model(f"{key}.llm"):
+                made[key] = build(key, value, origin, where)
     _check_keys(made, pipeline, where)
     if pipeline:
         chosen = {f.name: made.pop(f.name) for f in fields(Components) if f.name in made}

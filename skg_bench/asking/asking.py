@@ -5,6 +5,7 @@ under way at the same time is the model's business.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -18,6 +19,7 @@ End = Literal["ok", "timeout", "invalid", "refused", "error"]
 ASKS_FOLDER = "asked"  # the folder of a run where recordings and what was spent are kept
 
 C = TypeVar("C")
+_KEY = "curator.llm"  # in errors of models, which do not know where they stand
 _WORK = {"reflector": "Reflection", "skill_manager": "Skill update", "skill_manager_v2": "Skill update"}  # by role
 
 
@@ -128,6 +130,15 @@ def check_writes(model: Any, key: str) -> None:
             f"{key}={type(model).__name__} draws what it costs to answer users and writes no text; take "
             f"{key}=scripted, endpoint or recorded"
         )
+
+
+@contextmanager
+def naming_model(key: str) -> Iterator[None]:
+    """Errors of a model with its key in the configuration, `key`; by themselves they name `curator.llm`."""
+    try:
+        yield
+    except UsageError as error:
+        raise type(error)(str(error).replace(_KEY, key)) from error
 
 
 def timed_out(role: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skg_bench.asking.asking import Prompt, TextModel, check_writes, metered
+from skg_bench.asking.asking import Prompt, TextModel, check_writes, metered, naming_model
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.draws import fold
 from skg_bench.core.errors import UsageError
@@ -56,7 +56,8 @@ class InWordsLLM:
     def say(self, asks: Sequence[WordsAsk]) -> tuple[list[str], Completions]:
         """Words in order, empty where nothing came, and the cost of each, `[n]`."""
         file = self._file()
-        completions = self.llm.complete([self._prompt(file, ask) for ask in asks])
+        with naming_model("llm.llm"):
+            completions = self.llm.complete([self._prompt(file, ask) for ask in asks])
         return [each.text.strip() if each.end == "ok" else "" for each in completions], metered(completions)
 
     def _prompt(self, file: PromptFile, ask: WordsAsk) -> Prompt:

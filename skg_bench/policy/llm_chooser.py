@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes, metered
+from skg_bench.asking.asking import Completion, Prompt, TextModel, check_writes, metered, naming_model
 from skg_bench.asking.prompts import PromptFile, load_prompt
 from skg_bench.core.deciding import Candidates, Memoryless, Shown
 from skg_bench.core.draws import Purpose, fold
@@ -62,7 +62,9 @@ class LLMChooser(Memoryless):
             lists = _lists(candidates, shown)
             asking = np.array([row for row, skills in enumerate(lists) if skills], np.int64)
             if len(asking):
-                completions = self.llm.complete(self._asks(shown.rows(asking), [lists[row] for row in asking]))
+                asks = self._asks(shown.rows(asking), [lists[row] for row in asking])
+                with naming_model("policy.llm"):
+                    completions = self.llm.complete(asks)
                 shown.report(shown.row[asking], metered(completions))
                 place[asking] = [_chosen(c, lists[row]) for c, row in zip(completions, asking, strict=True)]
         return certain(place, k)

@@ -94,6 +94,7 @@ def test_a_budget_that_ends_stops_the_run_and_a_larger_one_goes_on(tmp_path: Pat
         ended = run(overrides(server, tmp_path / "out", "llm.llm.tokens=9000"))
         assert ended.code == 3, ended.text
         assert "the budget of 9,000 tokens is spent" in ended.text
+        assert "with a larger llm.llm.tokens to go on" in " ".join(ended.text.split())
         asked = server.requests
         ended = run(overrides(server, tmp_path / "out", "llm.llm.tokens=9000000"))
     assert ended.code == 0, ended.text
@@ -164,3 +165,11 @@ def test_a_class_is_played_with_a_server_whose_waiting_times_differ(tmp_path: Pa
     said = [made.turns(arm, ["said"])["said"].to_pylist() for arm in ("never", "mine")]
     assert said[0] == said[1]
     assert None not in said[0]
+
+
+@pytest.mark.parametrize("key", ["llm.llm", "policy.llm", "curator.llm"])
+def test_errors_of_a_model_name_the_key_at_which_it_stands(key: str, tmp_path: Path) -> None:
+    """All of them named `curator.llm`, which such a run may not have."""
+    parts = f"policy=llm_chooser, curator=reflecting, {key}=recorded, {key}.usd=-1"
+    with pytest.raises(UsageError, match=rf"arm 'asked': {key}\.usd=-1 must be more than 0"):
+        skg_bench.run(["simulator=told", f"arms={{asked: [{parts}]}}", "reference=asked", f"out={tmp_path / 'out'}"])
