@@ -73,6 +73,7 @@ def whole_comparison(
 ) -> "Comparison":
     """The comparison with all hits, also of arms of which nobody can tell them."""
     from skg_bench.analysis.comparison.compare import compare as paired
+    from skg_bench.analysis.report.hidden_memory import silence_sentences
     from skg_bench.runfolder.cautions import few_users
     from skg_bench.runfolder.measured_run import instance_words, measured_run
     from skg_bench.runfolder.run import needs_right
@@ -87,7 +88,8 @@ def whole_comparison(
     if shared and compared.users == 1:  # resamples of one instance are all the same
         rows = tuple(replace(row, bootstrap=(nan, nan)) for row in rows)
     few = [few_users(compared.users)] if few_users(compared.users) else []
-    return replace(compared, gaps=(*few, *shared, *compared.gaps), rows=rows)
+    silent = dict.fromkeys(sentence.text for run in opened for sentence in silence_sentences(run))
+    return replace(compared, gaps=(*few, *shared, *silent, *compared.gaps), rows=rows)
 
 
 def explain(source: "Run | str | Path") -> list[str]:

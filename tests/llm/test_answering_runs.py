@@ -125,6 +125,7 @@ def test_answers_that_did_not_come_are_said_after_the_verdict(tmp_path: Path) ->
     begins = f"No words came at {n:,} of {n:,} turns of"
     sentences = skg_bench.explain(made)
     assert [text for text in sentences if text.startswith(f"{begins} everything: its model failed")]
+    assert [text for text in skg_bench.compare(made).gaps if text.startswith(f"{begins} everything")]
     page = re.sub(r"<[^>]+>", "", (made.path / "report.html").read_text("utf-8"))
     assert f"{begins} everything: its model failed" in page
 
