@@ -40,9 +40,15 @@ def test_jobs_that_came_to_nothing_are_a_caution_about_the_arm(result: str) -> N
     assert f"(30 applied, 10 {result.replace('_', ' ')}); 25% came to nothing, so that this arm says little" in text
 
 
-def test_where_prices_are_not_known_learning_is_not_said_to_cost_nothing() -> None:
+def test_one_job_that_cost_little_is_no_plural_and_not_free() -> None:
+    text, _ = sentence(replace(JOBS, results={"refused": 1}, refused=1, cost_usd=0.00082))
+    begins = "model had 1 learning job (1 refused); 1 proposed operation was refused"
+    assert text == f"{begins}; by the prices of its configuration it cost 0.00082 USD."
+
+
+def test_where_prices_are_not_known_or_0_learning_is_not_said_to_cost_nothing() -> None:
     text, _ = sentence(replace(JOBS, cost_usd=0.0))
-    assert text.endswith("; its prices are not known, so that utility does not pay for 90,000 tokens.")
+    assert text.endswith("; its prices are 0 or not known, so that utility pays nothing for 90,000 tokens.")
 
 
 def test_the_figures_are_sums_over_the_log_of_jobs(tmp_path: Path) -> None:
