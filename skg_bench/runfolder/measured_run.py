@@ -47,7 +47,8 @@ def instance_words(run: Run) -> str | None:
 
 class PaidRun(Run):
     """A run in which `serving` says of assistants without a skillbook whether the model was called, which they do as
-    they like: `stored` where no token was paid, `prompted` where an earlier answer was given and some were.
+    they like: `stored` where no token was paid, `prompted` where an earlier answer was given and some were. In a
+    world that judges words the log says who asked, also where the model failed and no token was paid.
     """
 
     def __init__(self, run: Run, arms: Collection[str]) -> None:
@@ -67,7 +68,8 @@ class PaidRun(Run):
         paid = pc.greater(table["tokens_in"], 0)
         serving = table["serving"].cast(pa.string())
         again = pc.is_in(serving, pa.array(["stored", "leaked"]))
-        named = pc.if_else(paid, pc.if_else(again, "prompted", serving), "stored").dictionary_encode()
+        unpaid = serving if self.domain.in_words else "stored"
+        named = pc.if_else(paid, pc.if_else(again, "prompted", serving), unpaid).dictionary_encode()
         table = table.set_column(table.column_names.index("serving"), "serving", named)
         return table if columns is None else table.select(list(dict.fromkeys([*columns, "user", "turn"])))
 

@@ -20,6 +20,11 @@ ARMS = (
     "book: [serving=prompted, router=recipe, curator=everything]}"
 )
 
+ASKING = """
+class Mine:
+    def answer(self, user, time, message, model): return model(message)
+"""
+
 
 def overrides(server: Server | None, out: Path, *more: str) -> list[str]:
     """A small run; without a server: whatever stands in the recording."""
@@ -157,8 +162,7 @@ def test_arms_at_two_servers_have_their_own_answers_with_a_folder_each(tmp_path:
 @pytest.mark.usefixtures("bare")
 def test_a_class_is_played_with_a_server_whose_waiting_times_differ(tmp_path: Path) -> None:
     """Its controls called the waiting times a fault of skg_bench, after the first asks had been paid."""
-    method = "def answer(self, user, time, message, model): return model(message)"
-    (tmp_path / "my.py").write_text(f"class Mine:\n    {method}\n")
+    (tmp_path / "my.py").write_text(ASKING)
     mine = f"mine: [assistant=python, 'assistant.file={tmp_path}/my.py:Mine']"
     with Server(script="reader") as server:
         texts = [*overrides(server, tmp_path / "out"), "llm.llm=endpoint", "users=2", "weeks=1"]
@@ -174,3 +178,18 @@ def test_errors_of_a_model_name_the_key_at_which_it_stands(key: str, tmp_path: P
     parts = f"policy=llm_chooser, curator=reflecting, {key}=recorded, {key}.usd=-1"
     with pytest.raises(UsageError, match=rf"arm 'asked': {key}\.usd=-1 must be more than 0"):
         skg_bench.run(["simulator=told", f"arms={{asked: [{parts}]}}", "reference=asked", f"out={tmp_path / 'out'}"])
+
+
+def test_calls_of_a_model_that_failed_are_not_saved(tmp_path: Path) -> None:
+    """A class that asked at every turn had no LLM calls, and saved all of them, where the server was down."""
+    (tmp_path / "my.py").write_text(ASKING)
+    mine = f"mine: [assistant=python, 'assistant.file={tmp_path}/my.py:Mine']"
+    with Server("500", script="reader") as server:
+        texts = [*overrides(server, tmp_path / "out", "llm.llm.tries=1"), "users=2", "weeks=1"]
+        ended = run([*texts, f"arms={{never: [policy=never, curator=none], {mine}}}"])
+    assert ended.code == 0, ended.text
+    made = Run(tmp_path / "out")
+    (calls,) = [row for row in skg_bench.compare(made).rows if row.metric.name == "llm_calls"]
+    assert (calls.mean, calls.reference_mean) == (1, 1)
+    n = made.turns("mine").num_rows
+    assert any(text.startswith(f"mine asked its model at {n} of {n} turns") for text in skg_bench.explain(made))
