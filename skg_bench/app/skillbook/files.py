@@ -130,7 +130,7 @@ def write_ace_book(book: AceBook, path: Path, *, strictly: bool = True) -> None:
         except UsageError as error:
             raise UsageError(f"this skillbook breaks the format {book.era}, so nothing is written: {error}") from error
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name[:40]}.", delete=False) as file:
         file.write(dumps(book) + "\n")
     try:
         os.link(file.name, path)  # which never writes over what is there

@@ -22,6 +22,8 @@ from skg_bench.skillbook.conversion import to_ace
 from skg_bench.skillbook.storing import book_text, load, with_key
 from skg_bench.tracker.address import noted_address
 
+_LONGEST = 255  # bytes of a file's name
+
 
 def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
     """Store the skillbooks that `users` of a run, or all, have at the end, as user-U; what is there already stays. A
@@ -67,14 +69,18 @@ def pull(folder: Path, address: str, users: Sequence[str]) -> None:
         books = {user: _pulled(stored, user, address) for user in (users or stored.users())}
     if not books:
         raise UsageError(f"{address} holds no skillbooks; nothing is written")
+    names = {user: f"{quote(user, safe=' @+')}.json" for user in books}
+    if long := [user for user, name in names.items() if len(name) > _LONGEST]:
+        raise UsageError(
+            f"the name of user {long[0]!r:.60} is too long for a file, and nothing is written; name the others with "
+            "--user"
+        )
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as above:
         whole = Path(above) / "books"
         whole.mkdir(mode=0o700)
         for user, book in books.items():
-            files.write_ace_book(
-                book, whole / f"{quote(user, safe=' @+')}.json", strictly=False
-            )  # it was read strictly
+            files.write_ace_book(book, whole / names[user], strictly=False)  # it was read strictly
         whole.rename(folder)
     line = f"written: {folder}, {plural(len(books), 'skillbook')}"
     console().print(line, highlight=False, markup=False, soft_wrap=True)

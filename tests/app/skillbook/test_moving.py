@@ -131,3 +131,16 @@ def test_one_skillbook_is_no_plural(run: skg_bench.Run, tmp_path: Path) -> None:
     address = str(tmp_path / "books.db")
     call("skillbook", "push", str(run.path), address, "--arm", run.arms[0], "--user", "1")
     assert "/books, 1 skillbook\n" in call("skillbook", "pull", str(tmp_path / "books"), address)[1]
+
+
+def test_a_name_that_is_too_long_for_a_file_is_told_before_anything_is_written(tmp_path: Path) -> None:
+    address = str(tmp_path / "books.db")
+    with at_address(address) as books:
+        for user in ("ä" * 41, "ä" * 42, "anna"):
+            books.update(user, batch(add("Buys at noon.")), key="k")
+    code, _, error = call("skillbook", "pull", str(tmp_path / "books"), address)
+    assert (code, "the name of user 'ääää" in error, "name the others with --user" in error) == (2, True, True)
+    assert not (tmp_path / "books").exists()
+    named = ["--user", "ä" * 41, "--user", "anna"]
+    assert call("skillbook", "pull", str(tmp_path / "books"), address, *named)[0] == 0
+    assert len([*(tmp_path / "books").iterdir()]) == 2
