@@ -60,7 +60,7 @@ def brief(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class naming:  # noqa: N801  read as a word: with naming(component)
-    """Names this component for what goes wrong for a row in the block."""
+    """Names this component for what goes wrong for a row in the block, and for what it may not write into."""
 
     __slots__ = ("_component",)
 
@@ -76,9 +76,15 @@ class naming:  # noqa: N801  read as a word: with naming(component)
             return
         if isinstance(error, RowError):
             raise error.by(self._component) from error
+        made = type(self._component)
+        name = self._component if isinstance(self._component, str) else f"{made.__module__}.{made.__qualname__}"
         if isinstance(error, IndexError):
-            made = type(self._component)
-            raise IndexError(f"{made.__module__}.{made.__qualname__}, which is given its own rows: {error}") from error
+            raise IndexError(f"{name}, which is given its own rows: {error}") from error
+        if isinstance(error, ValueError) and str(error).endswith("is read-only"):  # as numpy says it
+            raise UsageError(
+                f"{name} writes into a read-only array ({error}). All arrays that a component is given are read-only, "
+                "as others read them too; write into a copy, as in `time = query.time.copy()`"
+            ) from error
 
 
 def nearest(given: str, valid: Iterable[str]) -> str:

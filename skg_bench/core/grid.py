@@ -28,6 +28,13 @@ WEIGHT_UNIT = 2.0**-20  # fitted weights, about 1e-6
 _LOGIT_STEPS, _LOGIT_MAX = 1024, 12  # sigmoid is tabulated: numpy's exp differs by one ulp between CPU types
 
 
+def read_only(*arrays: np.ndarray | None) -> None:
+    """Locks arrays that others read as well, such as the log: who writes into one gets a ValueError."""
+    for array in arrays:
+        if array is not None:
+            array.flags.writeable = False
+
+
 def snap(x: F64, out: F64 | None = None) -> F64:
     """`x` rounded to multiples of 2**-16, in a new array or in `out`."""
     out = np.multiply(x, 65536.0, out=out)

@@ -26,7 +26,7 @@ from skg_bench.core.assistant import (
 from skg_bench.core.batch import Batch
 from skg_bench.core.errors import RowError, UsageError, naming
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import F64, I32
+from skg_bench.core.grid import F64, I32, read_only
 from skg_bench.core.learning_jobs import Course, Jobs
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED
 
@@ -75,6 +75,21 @@ def _check_words(words: Any, prompts: Any, n: int, where: str) -> None:
             raise RowError(row, f"InWords.asked holds {asked_by!r:.60}; valid is a list of prompts for each user")
 
 
+def _handed_over(query: Message, *, frozen: bool) -> Message:
+    """The message as an assistant gets it: without the texts of all, and with arrays that the engine does not read."""
+    text, event = query.text.copy(), query.event.copy()
+    read_only(text, event)
+    return replace(query, text=text, event=event, library=None, frozen=frozen)
+
+
+def _copied(reply: Reply) -> Reply:
+    """A reply that nobody can change: an assistant keeps the arrays of its own, and writes into them when it learns."""
+    how, answer = reply.how.copy(), reply.answer.copy()
+    columns = {name: getattr(reply.case, name).copy() for name in _CASES[type(reply.case)]}
+    read_only(how, answer, *columns.values())
+    return replace(reply, how=how, answer=answer, case=replace(reply.case, **columns) if columns else reply.case)
+
+
 @dataclass(frozen=True)
 class Alone:
     """An assistant of which the engine knows the Protocol alone: core.assistant.Ensemble. At a fork it keeps its
@@ -100,10 +115,10 @@ class Alone:
             state = assistant.start(len(query.text))
         with naming(assistant):
             frozen = self.arm.at(query.turn).frozen(query.turn) is not None
-            answered = assistant.answer(replace(query, library=None, frozen=frozen), state)
+            answered = assistant.answer(_handed_over(query, frozen=frozen), state)
         self._check(answered, len(query.text), assistant)
         state, reply = answered
-        return state, reply
+        return state, _copied(reply)
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Any) -> Any:
         """Memory after its own learning, unless it is frozen."""
@@ -112,7 +127,8 @@ class Alone:
             return state
         assistant = self._at(seen.message.turn)
         with naming(assistant):
-            return assistant.learn(replace(seen, message=replace(seen.message, library=None)), feedback, state)
+            handed = replace(seen, message=_handed_over(seen.message, frozen=False), reply=_copied(seen.reply))
+            return assistant.learn(handed, feedback, state)
 
     def _check(self, answered: Any, n: int, assistant: Any) -> None:
         """Raises UsageError, which names arm and assistant, for a reply that is none."""

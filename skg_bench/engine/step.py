@@ -11,7 +11,7 @@ from skg_bench.core.assistant import Experience, GroundTruth, InWords, Keeping, 
 from skg_bench.core.draws import fold
 from skg_bench.core.errors import RowError, UsageError, naming
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined_rows
-from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.grid import I32, I64, U64, Bool, read_only
 from skg_bench.core.learning_jobs import LearningCost, cost_of
 from skg_bench.core.record import replay_of
 from skg_bench.core.spending_checks import check_spent
@@ -114,8 +114,12 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     heard.said(t, event.text)
     key = fold(scene.keys.arms[:n_rows], event.number)
     asks = own_asks(scene, state, key)
+    # copies: what an arm writes into its message must not move the world's clock, or any other part of the event
+    number, time, local, text = event.number.copy(), event.time.copy(), event.local.copy(), event.text.copy()
+    users = scene.keys.users[:n_rows]
+    read_only(number, time, local, text, gap, key, users)
     message = Message(
-        t, event.number, event.time, event.local, event.text, gap, key, scene.keys.users[:n_rows],
+        t, number, time, local, text, gap, key, users,
         HeardTexts(texts, heard, n_rows), HeardSimilarity(scene.similarity, heard),
         truth if scene.assistant.sees_truth else None, scene.library, scene.world.domain,
         ask=asks or _referring(texts, event.text, key),
@@ -235,8 +239,10 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
         minted = outcome.response.answer[row] == turn.event.number[row]
         state.users = scene.world.merge(state.users, turn.event, row[minted], earlier[minted], turn.draws)
 
+    heard, answer = rating.copy(), outcome.response.answer.copy()
+    read_only(heard, answer, known.row, known.turn, known.kind, known.value, known.skill, known_at)
     seen = Experience(
-        turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer, merge,
+        turn.message, outcome.reply, answer, heard, contexts, offer, merge,
         partial(_words, scene, turn, outcome),
         (outcome.response.quality == RIGHT) & scene.assistant.sees_truth, _unserved(outcome.response), known_at,
     )  # fmt: skip

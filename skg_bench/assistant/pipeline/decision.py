@@ -9,7 +9,7 @@ from skg_bench.assistant.pipeline.sample import sample
 from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.deciding import Candidates, Decision, Shown
-from skg_bench.core.grid import F64, I32, I64, U64, sigmoid
+from skg_bench.core.grid import F64, I32, I64, U64, read_only, sigmoid
 from skg_bench.core.spending_checks import check_spent
 from skg_bench.core.types import FREE, Completions, Query, Scorer, Shortlist, Skillbooks, WrittenTexts
 
@@ -54,12 +54,14 @@ def choose_skills(
     ok, rows, spent = positions.ok + 0.5 * positions.partial, np.arange(len(query.text)), _Spent()
     known = (shortlist.skill, shortlist.similarity, preference, score, combined, positions.uses, ok, positions.rated,
              memory.llm_turns, positions.miss)  # fmt: skip
+    read_only(*known)
     shown = None
     if texts is not None:
         shown = Shown(rows, query.text, positions.at(books.content), event, texts, spent.add)
     share = stack.propensities(Candidates(*known, shown), memory.policies)
     place, propensity = sample(share, positions.at(books.lineage), event)
     skill = np.where(place >= 0, shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
+    read_only(skill, place, propensity)
     decision = Decision(query.turn, Candidates(*known), place, propensity)
     return ServingChoice(shortlist, features, decision, skill, spent.total(len(place)), places)
 

@@ -34,7 +34,7 @@ from skg_bench.core.batch import NO_OPERATIONS, Batch, stores
 from skg_bench.core.batch import joined as merged
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, KnownFeedback
-from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.grid import F64, I32, I64, U64, Bool, read_only
 from skg_bench.core.learning_jobs import NO_JOBS, Course, Jobs, joined_jobs
 from skg_bench.core.spending_checks import reporter
 from skg_bench.core.types import LearningContext, Observation, Query, TurnTruth
@@ -87,8 +87,10 @@ class Pipelines:
         books = table.view(n)
         truth = None if query.truth is None else _oracles_truth(state, query.truth, n)
         vocabulary = query.store.texts.vocabulary
+        words, last_skill = vocabulary.words[query.text], state.last_skill[:n].copy()
+        read_only(words, last_skill)
         seen = Query(
-            query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
+            query.turn, query.time, query.text, words, query.gap, last_skill,
             InBook(query.store.similarity, query.text, books),
             TermsOfBook(vocabulary, query.text, books), truth, query.local, query.texts.contents,
         )  # fmt: skip
@@ -130,12 +132,14 @@ class Pipelines:
             truth = replace(truth, llm_right=right if oracles is None else right[oracles.index])
         turn_jobs = state.turn_jobs
         reported: list[Jobs] = [] if turn_jobs is None else turn_jobs.reported
-        context = LearningContext(
-            query.event, decided.query.similarity, query.texts, state.message[:n, : t + 1], state.past[:n, :t],
-            choice.shortlist.skill, np.ones(n, np.bool_), np.zeros(n, np.bool_), reporter(reported.append),
-            query.domain, truth, seen.words,
-        )  # fmt: skip
+        messages, past = state.message[:n, : t + 1], state.past[:n, :t]
+        asks, tags_only = np.ones(n, np.bool_), np.zeros(n, np.bool_)
         best = np.maximum.reduce(choice.shortlist.similarity, axis=1)
+        read_only(messages, past, asks, tags_only, best, seen.rating)
+        context = LearningContext(
+            query.event, decided.query.similarity, query.texts, messages, past, choice.shortlist.skill, asks, tags_only,
+            reporter(reported.append), query.domain, truth, seen.words,
+        )  # fmt: skip
         observed = Observation(query.time, t, query.text, choice.skill, best, seen.rating, context)
         views = state.stack.views(observed, decided.books)
         offers = state.stack.offers(observed, views, state.curators)

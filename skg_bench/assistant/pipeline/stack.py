@@ -219,11 +219,12 @@ class Stack:
                 out.append(None)
                 continue
             renewed = renewed_skills(batch) if renewed is NONE_RENEWED and len(batch.op) else renewed
-            if (portion := self.portion(policy.arms, b)) is None:
-                out.append(policy.component.learn(memory, decision, known, renewed))
-            else:
-                heard, theirs = portion.feedback(known), portion.renewed(renewed)
-                out.append(policy.component.learn(memory, decision.rows(portion.index), heard, theirs))
+            portion = self.portion(policy.arms, b)
+            mine = (decision, known, renewed) if portion is None else (
+                decision.rows(portion.index), portion.feedback(known), portion.renewed(renewed)
+            )  # fmt: skip
+            with naming(policy.component):
+                out.append(policy.component.learn(memory, *mine))
         return tuple(out)
 
     # -------------------------------------------------------------------------------------------- curators
