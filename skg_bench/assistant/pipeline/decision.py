@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.assistant.pipeline.part_calls import scores_by
 from skg_bench.assistant.pipeline.sample import sample
 from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.stack import Stack
@@ -48,7 +49,7 @@ def choose_skills(
     features = score = None
     if memory.scorer is not None:
         features = parts.signals.describe(query, books, positions, shortlist.similarity, preference)
-        score = sigmoid(memory.scorer.score(features))
+        score = sigmoid(scores_by(memory.scorer, features))
     combined = parts.signals.combine(shortlist.similarity, preference, score)
     combined[shortlist.skill < 0] = -1.0
     ok, rows, spent = positions.ok + 0.5 * positions.partial, np.arange(len(query.text)), _Spent()
@@ -61,7 +62,7 @@ def choose_skills(
     share = stack.propensities(Candidates(*known, shown), memory.policies)
     place, propensity = sample(share, positions.at(books.lineage), event)
     skill = np.where(place >= 0, shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
-    read_only(skill, place, propensity)
+    skill.flags.writeable = place.flags.writeable = propensity.flags.writeable = False
     decision = Decision(query.turn, Candidates(*known), place, propensity)
     return ServingChoice(shortlist, features, decision, skill, spent.total(len(place)), places)
 

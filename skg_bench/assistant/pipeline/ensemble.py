@@ -88,7 +88,7 @@ class Pipelines:
         truth = None if query.truth is None else _oracles_truth(state, query.truth, n)
         vocabulary = query.store.texts.vocabulary
         words, last_skill = vocabulary.words[query.text], state.last_skill[:n].copy()
-        read_only(words, last_skill)
+        words.flags.writeable = last_skill.flags.writeable = False
         seen = Query(
             query.turn, query.time, query.text, words, query.gap, last_skill,
             InBook(query.store.similarity, query.text, books),

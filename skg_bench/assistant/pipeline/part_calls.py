@@ -1,45 +1,166 @@
-"""Calls of routers and policies, whose answers are checked."""
+"""Calls of routers, scorers and policies, whose answers are checked."""
 
 from typing import Any
 
 import numpy as np
 
 from skg_bench.core.deciding import Candidates
-from skg_bench.core.errors import UsageError, naming
-from skg_bench.core.grid import F64
-from skg_bench.core.types import Query, Shortlist, Skillbooks
+from skg_bench.core.errors import RowError, UsageError, naming
+from skg_bench.core.grid import F64, I64
+from skg_bench.core.types import Query, Reranker, Scorer, Shortlist, Skillbooks, TrainingRows
+
+_LARGEST_LOGIT = 2.0**40
 
 
-def shortlist_by(router: Any, query: Query, books: Skillbooks) -> Shortlist:
-    """Shortlist of a router.
+# ------------------------------------------------------------------------------------------------------- routers
 
-    Raises UsageError, which names it, for one of other rows.
+
+def shortlist_by(router: Any, query: Query, books: Skillbooks, rows: I64 | None = None) -> Shortlist:
+    """Shortlist of a router; `rows` `[B]`: places of these users in the cohort, None: 0 to B - 1.
+
+    Raises UsageError, which names it, for one of other rows or numbers, and RowError for skills that are not the user's
+    own active ones.
     """
+    n = len(query.text)
     with naming(router):
         made: Shortlist = router.route(query, books)
-    n = len(query.text)
-    if len(made.skill) != n or made.similarity.shape != made.skill.shape:
-        where = f"{type(router).__module__}.{type(router).__qualname__}.route"
-        raise UsageError(f"{where} gave {made.skill.shape} and {made.similarity.shape}; valid is [{n}, K] for both")
+        try:
+            skill, similarity = made.skill, made.similarity
+            numbers = skill.dtype.kind in "iu" and similarity.dtype.kind == "f"
+        except AttributeError:
+            numbers = False
+        if not numbers:
+            raise UsageError(f"{_place(router)}.route gave {_listing(made)}; valid is a Shortlist of an array of whole "
+                             "numbers and one of fractions")  # fmt: skip
+        if skill.ndim != 2 or skill.shape[0] != n or similarity.shape != skill.shape:
+            where, shapes = f"{_place(router)}.route", f"{skill.shape} and {similarity.shape}"
+            raise UsageError(f"{where} gave {shapes}; valid is [{n}, K] for both")
+        if skill.shape[1] > router.top_k:
+            raise UsageError(
+                f"{_place(router)}.route gave {skill.shape[1]} places; valid are at most router.top_k={router.top_k}"
+            )
+        listed = skill >= 0
+        own = (skill >= -1) & (skill < books.n_skills[:, None])
+        rated = (similarity >= 0) & (similarity <= 1) & (listed | (similarity == 0))  # no NaN
+        sound = own & rated & (books.active[np.arange(n)[:, None], skill * own] | ~listed)
+        ordered = skill.copy()
+        ordered.sort(axis=1)
+        sound[:, 1:] &= ((ordered[:, 1:] != ordered[:, :-1]) | (ordered[:, 1:] < 0)) & (listed[:, :-1] | ~listed[:, 1:])
+        if not np.logical_and.reduce(sound, axis=None):
+            row, place = np.argwhere(~sound)[0].tolist()
+            what = _fault(made, books, (row, place), own=bool(own[row, place]), rated=bool(rated[row, place]))
+            raise RowError(_row(rows, row), what)
     return made
 
 
-def distribution_by(policy: Any, candidates: Candidates, memory: Any) -> F64:
-    """Distributions of a policy, `[B, 1 + K]`.
+def _fault(made: Shortlist, books: Skillbooks, at: tuple[int, int], *, own: bool, rated: bool) -> str:
+    """What is wrong with a shortlist, of which the place `at` is not sound."""
+    row, place = at
+    skill = made.skill[at]
+    if not own:
+        valid = "valid are ids from 0 on, and -1 beyond the end"
+        return f"listed skill {skill}, and this user's book has {books.n_skills[row]}; {valid}"
+    if not rated:
+        valid = "valid are numbers from 0 to 1, and 0 beyond the end of a shortlist"
+        return f"gave skill {skill} at place {place} the similarity {made.similarity[at]}; {valid}"
+    valid = "valid are active ones of this user, each once, and -1 only behind them"
+    return f"listed the skills {made.skill[row].tolist()}; {valid}"
+
+
+# ------------------------------------------------------------------------------------------------------- scorers
+
+
+def scores_by(scorer: Scorer, features: F64) -> F64:
+    """Logits of a scorer, `[B, K]`.
+
+    Raises UsageError, which names it, for other shapes and for what is no finite number.
+    """
+    features.flags.writeable = False
+    try:
+        logits = scorer.score(features)
+    except ValueError:
+        with naming(scorer):
+            raise
+    try:
+        shaped = logits.dtype.kind in "fiu" and logits.shape == features.shape[:2]
+    except AttributeError:
+        shaped = False
+    if not shaped:
+        valid = f"an array of numbers {list(features.shape[:2])}, a logit for each candidate"
+        raise UsageError(f"{_place(scorer)}.score gave {_kind(logits)}; valid is {valid}")
+    if not np.logical_and.reduce(sound := np.abs(logits) < _LARGEST_LOGIT, axis=None):  # nor NaN
+        raise UsageError(
+            f"{_place(scorer)}.score gave the logit {logits[~sound][0]}; valid are numbers between -2**40 and 2**40"
+        )
+    return logits
+
+
+def fitted_by(reranker: Reranker, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+    """Scorer in which users `rows` have learned from `training`.
+
+    Raises UsageError, which names the reranker, where there is none any more: the signal would be gone without a word.
+    """
+    with naming(reranker):
+        fitted: Scorer | None = reranker.fit(scorer, rows, training)
+    if fitted is None:
+        raise UsageError(f"{_place(reranker)}.fit gave None; valid is a scorer, such as the one that it was given")
+    return fitted
+
+
+# ------------------------------------------------------------------------------------------------------- policies
+
+
+def distribution_by(policy: Any, candidates: Candidates, memory: Any, rows: I64 | None = None) -> F64:
+    """Distributions of a policy, `[B, 1 + K]`; `rows` as above.
 
     Raises UsageError, which names it, for rows that are none.
     """
     with naming(policy):
         share: F64 = policy.propensities(candidates, memory)
-    b, k = candidates.skill.shape
-    where = f"{type(policy).__module__}.{type(policy).__qualname__}.propensities"
-    if share.shape != (b, 1 + k):
-        raise UsageError(f"{where} gave {share.shape}; valid is [{b}, {1 + k}], column 0 the fallback")
-    total = np.add.reduce(share, axis=1)
-    off = np.abs(total - 1.0)
-    if b and not (np.maximum.reduce(off) < 1e-6 and np.minimum.reduce(share, axis=None) >= 0):  # nor NaN
-        raise UsageError(
-            f"{where} gave rows with sums from {total.min():g} to {total.max():g}; valid are rows without negative "
-            "numbers that sum to 1"
-        )
+        b, k = candidates.skill.shape
+        try:
+            numbers = share.dtype.kind in "fiub"
+        except AttributeError:
+            numbers = False
+        if not numbers:
+            valid = f"an array of numbers [{b}, {1 + k}]"
+            raise UsageError(f"{_place(policy)}.propensities gave {_kind(share)}; valid is {valid}")
+        if share.shape != (b, 1 + k):
+            valid = f"[{b}, {1 + k}], column 0 the fallback"
+            raise UsageError(f"{_place(policy)}.propensities gave {share.shape}; valid is {valid}")
+        nobody = candidates.skill < 0
+        total = share[:, 0] + np.add.reduce(share[:, 1:] * ~nobody, axis=1)
+        off = np.abs(total - 1.0)
+        if b and not (np.maximum.reduce(off) < 1e-6 and np.minimum.reduce(share, axis=None) >= 0):  # nor NaN
+            if (beyond := nobody & (share[:, 1:] > 0)).any():
+                row, place = np.argwhere(beyond)[0].tolist()
+                raise RowError(
+                    _row(rows, row),
+                    f"gave place {place} of the shortlist a probability of {share[row, 1 + place]:g}, and no skill "
+                    "stands there; valid is 0, as column 0 has all that the LLM answers",
+                )
+            raise UsageError(
+                f"{_place(policy)}.propensities gave rows with sums from {total.min():g} to {total.max():g}; valid are "
+                "rows without negative numbers that sum to 1"
+            )
     return share
+
+
+def _listing(given: Any) -> str:
+    if not isinstance(given, Shortlist):
+        return _kind(given)
+    return f"a Shortlist of {_kind(given.skill)} and {_kind(given.similarity)}"
+
+
+def _kind(given: Any) -> str:
+    if isinstance(given, np.ndarray):
+        return f"an array {list(given.shape)} of {given.dtype}"
+    return f"a {type(given).__qualname__}"
+
+
+def _place(component: object) -> str:
+    return f"{type(component).__module__}.{type(component).__qualname__}"
+
+
+def _row(rows: I64 | None, row: int) -> int:
+    return row if rows is None else int(rows[row])

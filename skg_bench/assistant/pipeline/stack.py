@@ -173,7 +173,7 @@ class Stack:
             portion = cast("OwnRows", self.portion(router.arms, b))
             theirs = portion.books(books)
             messages = portion.query(query, theirs, self.truth_for(router, query.truth, theirs))
-            shortlists.append((portion, shortlist_by(router.component, messages, theirs)))
+            shortlists.append((portion, shortlist_by(router.component, messages, theirs, portion.rows)))
         k = max(made.skill.shape[1] for _, made in shortlists)
         skill, similarity, places = np.full((b, k), -1, np.int32), np.zeros((b, k)), np.full(b, k, np.int32)
         for portion, made in shortlists:
@@ -208,7 +208,8 @@ class Stack:
         out = np.empty((b, 1 + k))
         for policy, memory in zip(self.policies, states, strict=True):
             portion = cast("OwnRows", self.portion(policy.arms, b))
-            out[portion.index] = distribution_by(policy.component, candidates.rows(portion.index), memory)
+            theirs = candidates.rows(portion.index)
+            out[portion.index] = distribution_by(policy.component, theirs, memory, portion.rows)
         return out
 
     def learned(self, states: Sequence[Any], decision: Decision, known: KnownFeedback, batch: Batch) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.decision import Memory, ServingChoice
+from skg_bench.assistant.pipeline.part_calls import fitted_by
 from skg_bench.assistant.pipeline.ratings import Ratings
 from skg_bench.assistant.pipeline.signs import HeardOutcomes
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
@@ -125,4 +126,4 @@ def refit(parts: Components, scorer: Scorer, ratings: Ratings, due: Bool) -> tup
     rows = due.nonzero()[0]
     if len(rows):
         rows, training = ratings.take(rows)
-    return parts.reranker.fit(scorer, rows, training) if len(rows) else scorer, rows
+    return fitted_by(parts.reranker, scorer, rows, training) if len(rows) else scorer, rows
