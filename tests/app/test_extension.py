@@ -19,6 +19,8 @@ from skg_bench.core.errors import UsageError
 from tests.analysis.gate.panels import made
 from tests.app.lab import declare, forget, write
 from tests.app.test_cli import ENVIRONMENT, call
+from tests.conformance.shared import plan_beside
+from tests.conformance.suite import Case
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugins.md"
 
@@ -89,6 +91,12 @@ def test_the_pages_assistant_answers_beside_the_others(mine: Path, bare: None) -
     assert turns["matched_skill"].isna().all()
     with pytest.raises(UsageError, match=r"arm 'echo': router=exact: router is a part of assistant=pipeline, and"):
         compose(["arms={never: [policy=never], echo: [assistant=echo, router=exact]}"])
+
+
+def test_the_pages_components_are_played_beside_ours_in_the_conformance_tests(mine: Path) -> None:
+    """As the page says: `pytest tests/conformance` runs those of installed packages, too."""
+    every = [Case("router", "exact", "skg_bench"), Case("reranker", "freshness", "mine")]
+    assert [arm.name for arm in plan_beside(every).arms] == ["router-exact-itself", "reranker-freshness-itself"]
 
 
 def test_the_code_of_an_added_package_is_in_the_identity(mine: Path) -> None:

@@ -60,14 +60,14 @@ def play(every: Sequence[Case], unplayed: Sequence[Case], folder: Path) -> None:
     here = [case for case in every if _is_here(case, folder)]
     with suppress(Exception):
         _apart(here, folder / "apart.part")
-        suite.run(_plan(here, forks=True), folder / "together", 10**6)
+        suite.run(plan_beside(here, forks=True), folder / "together", 10**6)
         (folder / "apart.part").rename(folder / "apart")
     told: dict[str, list[str]] = {}
     blind = [case for case in here if case in unplayed and not suite.oracle(case, folder)]
-    for stack in stacks(_plan(blind).arms):
+    for stack in stacks(plan_beside(blind).arms):
         some = [blind[place] for place in stack]
         with suppress(Exception):
-            differing, _ = suite.told_otherwise(partial(_plan, some), folder / some[0].option)
+            differing, _ = suite.told_otherwise(partial(plan_beside, some), folder / some[0].option)
             arms = [name(case, "itself") for case in some]
             told |= {arm: [where for where in differing if where.startswith(f"{arm} ")] for arm in arms}
     (folder / TRUTH).write_text(json.dumps(told), "utf-8")
@@ -84,9 +84,10 @@ def _is_here(case: Case, folder: Path) -> bool:
     return True
 
 
-def _plan(every: Sequence[Case], *, forks: bool = False) -> Plan:
+def plan_beside(every: Sequence[Case], *, forks: bool = False) -> Plan:
     """An arm of each of these components, which are made anew, and its fork."""
-    composed = suite.of_arms(tuple(case for case in suite.cases() if case.package == every[0].package))
+    packages = {case.package for case in every}
+    composed = suite.of_arms(tuple(case for case in suite.cases() if case.package in packages))
     arms = {name(case, "itself"): composed.arms[f"{case.seam}-{case.option}"] for case in every}
     if forks:
         arms |= {
@@ -106,6 +107,6 @@ def _apart(every: Sequence[Case], out: Path) -> None:
 
     with patch.object(tasks, "stacks", lambda arms: [[place] for place in range(len(arms))]):
         with suppress(suite.KilledError):
-            suite.run(_plan(every), out, suite.SMALL, tick=kill)
+            suite.run(plan_beside(every), out, suite.SMALL, tick=kill)
             raise AssertionError("the world is too small to be killed between cohorts")
-        suite.run(_plan(every), out, suite.SMALL, 2)
+        suite.run(plan_beside(every), out, suite.SMALL, 2)
