@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from skg_bench.assistant.pipeline.batch_checks import curated_by, offers_by
 from skg_bench.assistant.pipeline.components import Components, components
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.own_rows import OwnRows
@@ -263,8 +264,7 @@ class Stack:
         for curator, view, memory, arms in rights:
             if view is None or not (arms is None or arms.any()):
                 continue
-            with naming(curator.component):
-                offering: Bool = curator.component.offers(view.seen, memory) & view.seen.context.asks
+            offering: Bool = offers_by(curator.component, view.seen, memory) & view.seen.context.asks
             if arms is not None:
                 offering &= self.each(arms, len(offering))
             if view.portion is None:
@@ -281,12 +281,13 @@ class Stack:
             if view is not None:
                 rows, seen = view.portion, view.seen
                 heard = (reaction, known) if rows is None else (rows.reaction(reaction), rows.feedback(known))
-                with naming(curator.component):
-                    memory, batch = curator.component.curate(seen, *heard, view.books, memory)
-                    if len((batch := self._admitted(curator, seen.turn, batch)).op):
-                        if rows is not None:
-                            batch = replace(batch, row=rows.rows[batch.row].astype(np.int32))
-                        kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
+                memory, batch = curated_by(
+                    curator.component, seen, view.books, heard, memory=memory, rows=None if rows is None else rows.rows
+                )
+                if len((batch := self._admitted(curator, seen.turn, batch)).op):
+                    if rows is not None:
+                        batch = replace(batch, row=rows.rows[batch.row].astype(np.int32))
+                    kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
         return tuple(memories), joined(*kept) if kept else NO_OPERATIONS
 
