@@ -1,7 +1,7 @@
-"""Arms whose answers from memory nobody can tell apart: classes and endpoints in a world that judges words.
+"""Arms whose answers from memory nobody can tell apart: classes and endpoints whose words carry no references.
 
-Their words carry no references there (`runfolder/hidden_hits.py`). So `summary.json` has no figures of their hits, and
-neither have comparisons that readers see.
+In a world that judges words they never do (`runfolder/hidden_hits.py`). So `summary.json` has no figures of their
+hits, and neither have comparisons that readers see.
 """
 
 from collections.abc import Collection
@@ -39,10 +39,11 @@ def readable_comparison(compared: Comparison, hidden: Collection[str]) -> Compar
 
 def silence_sentences(run: Run) -> list[Sentence]:
     """A caution for each arm of a world that judges words which said nothing at some turns."""
+    if not run.domain.in_words:
+        return []
     hidden = arms_without_hits(run)
-    arms = [arm for arm in run.arms if arm not in hidden] if run.domain.in_words else []
     return [
-        *(sentence for arm in arms for sentence in _lost(run, arm)),
+        *(sentence for arm in run.arms if arm not in hidden for sentence in _lost(run, arm)),
         *(sentence for arm in hidden for sentence in _silence(run, arm)),
     ]
 

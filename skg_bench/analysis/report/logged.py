@@ -113,7 +113,9 @@ def _answered(summary: Summary, arm: str) -> str:
         return None if figure is None or figure.mean is None else number(figure.mean, "share")
 
     if not arm_figures["hit_rate"].mean:
-        return f"{code(arm)} would have given no stored answer."
+        total = summary.totals[arm]
+        seen = "" if total["call"] == total["turn"] else " that can be seen"  # words of a class may have no reference
+        return f"{code(arm)} would have given no stored answer{seen}."
     hits = share_of(arm_figures["hit_rate"])
     if prompts_alone(summary, arm):
         unknown = "What the model would have said then is not in the log"

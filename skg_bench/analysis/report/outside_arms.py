@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from skg_bench.analysis.comparison.compare import ComparisonRow, compare
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report.sentences import Sentence, Tone, code
+from skg_bench.runfolder.hidden_hits import unmarked_turns
 from skg_bench.runfolder.measured_run import instance_words, measured_run
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.worded_arms import arms_in_words, arms_of_own_words, assistant_node
@@ -21,6 +22,7 @@ def outside_sentences(run: Run, reference: str | None) -> list[Sentence]:
     return [
         *(sentence for arm, table in tables.items() for sentence in _leaks(arm, table)),
         *(sentence for arm, table in tables.items() if judged for sentence in _bounds(run, arm, table, reference)),
+        *(sentence for arm in arms_of_own_words(run) if not judged for sentence in _unmarked(run, arm)),
         *(sentence for arm in arms for sentence in _unread(run, arm, reference)),
         *(Sentence(words, "caution") for words in [instance_words(run)] if words),
         *(sentence for arm in arms for sentence in _controls(run, arm)),
@@ -67,6 +69,17 @@ def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Itera
     if len(verdicts) == 1:
         sentence, tone = f"Either way: {best.difference.verdict}", _TONES.get(best.difference.verdict, "open")
     yield Sentence(f"{about} Utility against {code(reference)}, {ends}. {sentence}.", tone)
+
+
+def _unmarked(run: Run, arm: str) -> Iterator[Sentence]:
+    """A caution where an arm of a replayed log gave words of its own that may be an earlier answer."""
+    if count := unmarked_turns(run, arm):
+        turns = len(run.turns(arm, ["turn"]))
+        yield Sentence(
+            f"{code(arm)} did not ask its model at {count:,} of {turns:,} turns, and its words had no reference there "
+            f"({code('[answer ...]')}). Whether they are stored answers cannot be seen: they are not counted as such.",
+            "caution",
+        )
 
 
 def _unread(run: Run, arm: str, reference: str | None) -> Iterator[Sentence]:
