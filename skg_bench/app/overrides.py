@@ -94,15 +94,29 @@ def override_value(value: object) -> str:
 
 
 def sweep_cells(texts: Sequence[str]) -> list[list[str]]:
-    """Every combination of a sweep such as `seed=1,2 policy=never,always`; the last override varies fastest."""
+    """Every combination of a sweep such as `seed=1,2 policy=never,always`; the last override varies fastest.
+
+    Raises UsageError for a sweep whose values are not known, or that has none.
+    """
     choices = []
     for text in texts:
         parsed = None if _ARMS.fullmatch(text) else _parsed(text, "")
         if parsed is not None and parsed.is_sweep_override():
-            choices.append([f"{parsed.get_key_element()}={value}" for value in parsed.sweep_string_iterator()])
+            choices.append([f"{parsed.get_key_element()}={value}" for value in _swept_values(text, parsed)])
         else:
             choices.append([text])
     return [list(cell) for cell in product(*choices)]
+
+
+def _swept_values(text: str, parsed: HydraOverride) -> list[str]:
+    valid = "valid are values, as in key=a,b, or a range of numbers, as in key=range(1,5)"
+    try:
+        values = list(parsed.sweep_string_iterator())
+    except (HydraException, ValueError) as error:  # a glob, an interval, or a step of 0
+        raise UsageError(f"{text} does not list the values of a sweep; {valid}") from error
+    if not values:
+        raise UsageError(f"{text} has no value, so that nothing would be run; {valid}")
+    return values
 
 
 @cache

@@ -10,6 +10,7 @@ from skg_bench.app.overrides import Override
 from skg_bench.core.errors import UsageError, nearest
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_PLAIN_WORDS = {None: "null", True: "true", False: "false"}  # as a command writes them
 _PRICES = ("wrong", "usd", "second", "offer")  # keys of `utility`: PRICES, whose module takes long to import
 
 
@@ -193,7 +194,8 @@ def check_root(root: Mapping[str, Any]) -> None:
         raise UsageError(f"the configuration lacks {key!r}; write `{key}:` into the yaml of the experiment")
     for key, wrong in SCALARS.items():
         if (reason := wrong(root[key])) is not None:
-            raise UsageError(f"{key}={root[key]!r} {reason}")
+            shown = _PLAIN_WORDS[root[key]] if isinstance(root[key], bool | None) else repr(root[key])
+            raise UsageError(f"{key}={shown} {reason}")
     check_arms(root["arms"], root["reference"])
     if root["learner"] is not None and root["learner"] not in root["arms"]:
         raise UsageError(f"learner={root['learner']!r} is no arm; {nearest(root['learner'], root['arms'])}")

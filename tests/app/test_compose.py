@@ -336,6 +336,11 @@ def test_a_resolver_cannot_be_spelt_in_another_way(conf: Path, monkeypatch: pyte
         assert "may name another key of the configuration" in refused(given)
 
 
+def test_a_value_is_shown_as_a_command_writes_it(conf: Path) -> None:
+    with pytest.raises(UsageError, match="workers=null must be a whole number from 1 to 1024"):
+        compose(["workers=null"])
+
+
 def test_a_text_may_name_another_key(conf: Path) -> None:
     assert compose(["question='seed ${seed}, rate ${ policy.rate }'", "seed=7"]).root["question"] == "seed 7, rate 0.5"
 
@@ -348,6 +353,16 @@ def test_a_sweep_expands_to_cells_and_the_last_override_varies_fastest() -> None
         ["seed=2", "users=3", "policy=always"],
     ]
     assert sweep_cells(["+seed=range(3)"]) == [["+seed=0"], ["+seed=1"], ["+seed=2"]]
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("users=glob(*)", "does not list the values of a sweep"), ("users=range(4,6,0)", "does not list the values"),
+    ("policy.threshold=interval(0,1)", "does not list the values of a sweep"), ("users=range(4,4)", "has no value"),
+])  # fmt: skip
+def test_a_sweep_without_values_is_refused(text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says) as refused:
+        sweep_cells([text])
+    assert str(refused.value).startswith(text)
 
 
 def test_keys_of_utility_that_are_known_without_importing_its_module_are_those_of_that_module() -> None:
