@@ -133,7 +133,8 @@ def _file(values: Sequence[object], folder: Path) -> Iterator[list[_Part]]:
                 file.write(data)
         yield parts
     finally:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # on a disk that became read-only it stays, and the error of the block is raised
+            path.unlink()
 
 
 # ---------------------------------------------------------------------------------------------------- parent

@@ -1,5 +1,6 @@
 """Worker processes: tasks are done once each and in order of results, whatever becomes of the processes."""
 
+import errno
 import io
 import os
 import signal
@@ -158,6 +159,21 @@ def test_a_file_of_tasks_is_private_and_nothing_else_is_unpickled(tmp_path: Path
         with pytest.raises(UsageError, match=r"work\..*\.tmp was changed by another program"):
             parts[1].load()
     assert empty(tmp_path)
+
+
+def test_a_file_that_cannot_be_removed_hides_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, a disk that became read-only had an error that named this file, and nothing of what went wrong."""
+
+    def refuse(file: Path, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(file))
+
+    def fail() -> None:
+        with local._file(["one"], tmp_path):
+            monkeypatch.setattr(Path, "unlink", refuse)
+            raise UsageError("what went wrong")
+
+    with pytest.raises(UsageError, match="what went wrong"):
+        fail()
 
 
 def test_an_interrupted_job_leaves_no_process_and_no_file(tmp_path: Path) -> None:
