@@ -97,7 +97,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
 def _launcher(composed: Composed) -> Mapping[str, Any]:
     """The launcher's node, whose workers also see the variables that hold the keys of models."""
     node: Mapping[str, Any] = composed.root["launcher"]
-    if "variables" not in node:  # another one
+    if not isinstance(node.get("variables"), list):  # another launcher, or what `build` refuses
         return node
     return {**node, "variables": sorted({*node["variables"], *_keys([composed.root, composed.arms])})}
 

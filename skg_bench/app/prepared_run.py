@@ -1,6 +1,6 @@
 """A run that can start: what it is made of, what its folder holds, and what its manifest says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -66,7 +66,7 @@ class PreparedRun:
         published = published_corpus(self.plan.simulator)
         reasons = [] if published is None else left_out(published["left_out"])
         lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
-        lines += filter(None, [salts.caution(self.salt), self._scripted, self._rows_left_out])
+        lines += filter(None, [salts.caution(self.salt), self._scripted, self._rows_left_out, *self._late_cuts()])
         share = 0.0
         if isinstance(world := self.plan.simulator, DrawsFromCorpus):
             share = world.one_offs_again(self.plan.salted, self._sampled, self.plan.weeks)
@@ -99,6 +99,22 @@ class PreparedRun:
             "llm.llm=scripted answers these tasks with sentences of its prompt, word for word, and knows nothing else; "
             "for a model that does, take llm.llm=recorded or endpoint (docs/models.md)"
         )
+
+    def _late_cuts(self) -> Iterator[str]:
+        """Cautions on arms that fork, or stop to learn, at a turn to which nobody comes of those who are looked at."""
+        cuts = [(arm, "forks", arm.fork.turn) for arm in self.plan.arms if arm.fork is not None]
+        cuts += [(arm, "stops to learn", arm.freeze_at) for arm in self.plan.arms if arm.freeze_at is not None]
+        if not cuts:
+            return
+        most = int(self.plan.simulator.count(self.plan.salted, self._sampled, self.plan.weeks).max())
+        first = "" if len(self._sampled) == self.plan.users else "the first "
+        for arm, does, turn in cuts:
+            if turn >= most:
+                yield (
+                    f"arm {arm.name!r} {does} at turn {turn:,}, and the busiest of {first}"
+                    f"{plural(len(self._sampled), 'user')} has {plural(most, 'turn')}, so that this changes nothing "
+                    "there; name an earlier turn, or take more weeks"
+                )
 
     @property
     def _sampled(self) -> I32:

@@ -193,6 +193,23 @@ def test_turns_are_estimated_from_the_first_users(
     assert job(*tiny).turns() == actual  # of four users all are looked at
 
 
+def test_a_fork_and_a_freeze_to_which_nobody_comes_are_said(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    """Once, such an arm was the one without, under a name that says otherwise."""
+    late = ("+arms.late=[fork=skg@90000,policy=never]", "+arms.frozen=[freeze=all,freeze_at=90000]")
+    said = job(*tiny, *late, "+arms.soon=[freeze=all,freeze_at=1]").cautions()
+    assert [line.partition(", and")[0] for line in said if "nothing" in line] == [
+        "arm 'late' forks at turn 90,000", "arm 'frozen' stops to learn at turn 90,000",
+    ]  # fmt: skip
+    assert all("the busiest of 4 users has" in line for line in said if "90,000" in line)
+
+
+@pytest.mark.parametrize(("given", "shown"), [("TOKEN", "'TOKEN'"), ("null", "None"), ("[1]", r"\[1\]")])
+def test_variables_that_are_no_list_of_names_are_refused(elsewhere: Path, given: str, shown: str) -> None:
+    """Once, one name was read letter by letter, so that no worker saw the variable."""
+    with pytest.raises(UsageError, match=f"launcher.variables={shown} must be a list, each a text"):
+        job("profile=smoke", f"launcher.variables={given}")
+
+
 def test_runs_compare_from_python(tiny_run: skg_bench.Run) -> None:
     compared = skg_bench.compare(tiny_run.path, reference="never")
     assert {row.arm for row in compared.rows} == {"skg"}
