@@ -87,9 +87,9 @@ def whole_comparison(
     rows = compared.rows
     if shared and compared.users == 1:  # resamples of one instance are all the same
         rows = tuple(replace(row, bootstrap=(nan, nan)) for row in rows)
-    few = [few_users(compared.users)] if few_users(compared.users) else []
+    few = few_users(compared.users, "instance" if shared else "user")
     silent = dict.fromkeys(sentence.text for run in opened for sentence in silence_sentences(run))
-    return replace(compared, gaps=(*few, *shared, *silent, *compared.gaps), rows=rows)
+    return replace(compared, gaps=(*filter(None, [few]), *shared, *silent, *compared.gaps), rows=rows)
 
 
 def explain(source: "Run | str | Path") -> list[str]:

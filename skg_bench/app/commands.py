@@ -258,12 +258,14 @@ def _margin(text: str) -> tuple[str, float]:
 
 def _show(compared: "Comparison", screen: Console, names: Sequence[str], runs: Sequence[Path]) -> None:
     from skg_bench.app import result_tables
+    from skg_bench.runfolder.measured_run import shared_by
     from skg_bench.runfolder.run import Run
     from skg_bench.runfolder.worded_arms import arms_in_words
 
+    unit = "instance" if any(shared_by(Run(path)) for path in runs) else "user"
     seeds = f", seeds {', '.join(map(str, compared.seeds))}" if len(compared.seeds) > 1 else ""
     screen.print(
-        f"{plural(compared.users, 'user')}{seeds}, {plural(compared.turns, 'turn')} of each arm, against "
+        f"{plural(compared.users, unit)}{seeds}, {plural(compared.turns, 'turn')} of each arm, against "
         f"{compared.reference}"
     )
     for gap in compared.gaps:

@@ -14,7 +14,7 @@ import pytest
 import skg_bench
 from skg_bench.analysis.summary import read_summary
 from skg_bench.runfolder.run import Run
-from tests.app.test_cli import ROOT, refused
+from tests.app.test_cli import ROOT, call, refused
 from tests.assistant.plugin import WORLD, run
 from tests.assistant.python.test_objects import FILE, NEVER, arms, playing, rows, unchecked, unlike
 
@@ -88,7 +88,8 @@ def test_one_instance_has_no_interval_and_says_so(base: Run) -> None:
     assert (hit.low, hit.high, hit.low_new, hit.high_new) == (None,) * 4
     compared = skg_bench.compare(base, reference="never")
     assert all(math.isnan(end) for row in compared.rows for end in row.bootstrap)
-    assert "That is one instance of 6 users, so there are no intervals." in compared.gaps[0]
+    says = "That is one instance of 6 users, which counts as one user, so there are no intervals."
+    assert says in compared.gaps[0]
     assert "so there are no intervals" in (base.path / "report.html").read_text("utf-8")
 
 
@@ -108,6 +109,10 @@ def test_instances_are_the_unit_of_intervals(base: Run, tmp_path: Path) -> None:
     assert hit.low_new < sum(a / b for a, b in by) / 3 < hit.high_new
     (one,) = (each for each in skg_bench.compare(made).rows if (each.arm, each.metric.name) == ("pairs", "utility"))
     assert one.difference.estimate.n_users == 3
+    few, units = skg_bench.compare(made).gaps[:2]
+    assert few.startswith("3 instances decide nothing: ")
+    assert units.endswith("So 3 instances of 2 users are the units of all intervals, and are counted as users.")
+    assert call("compare", str(made.path))[1].startswith("3 instances, ")
     assert one.wins + one.ties + one.losses == 3
     last = {row["user"]: row["book_size"] for row in made.turns("skg", ["book_size"]).to_pylist()}
     assert figures.arms["skg"]["skills"].mean == pytest.approx(sum(last.values()) / 6)
