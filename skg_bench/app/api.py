@@ -80,6 +80,9 @@ def whole_comparison(
 
     if flips < 0:
         raise UsageError(f"flips={flips}; it is a number of events, 0 or more")
+    for metric, size in (margins or {}).items():
+        if not _is_number(size):
+            raise UsageError(f"margins={{{metric!r}: {size!r}}}; a margin is a number in the unit of its metric")
     for run in opened if flips else ():
         needs_right(run, "compare --flips")
     compared = paired([*map(measured_run, opened)], reference, correction=correction, margins=margins, flips=flips)
@@ -90,6 +93,10 @@ def whole_comparison(
     few = few_users(compared.users, "instance" if shared else "user")
     silent = dict.fromkeys(sentence.text for run in opened for sentence in silence_sentences(run))
     return replace(compared, gaps=(*filter(None, [few]), *shared, *silent, *compared.gaps), rows=rows)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def explain(source: "Run | str | Path") -> list[str]:

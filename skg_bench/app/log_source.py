@@ -16,6 +16,7 @@ from skg_bench.app.corpus_check import is_labelled_corpus
 from skg_bench.app.overrides import override_value, parse
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import plural
+from skg_bench.runfolder.manifest import MANIFEST
 from skg_bench.simulator.logs import recorded_csv, recorded_guess
 from skg_bench.simulator.logs.dataset_rows import PREFIX, DatasetSplit, holds_tables, is_dataset
 from skg_bench.simulator.logs.recorded_cells import UNIX_YEARS, decimal_comma, numbers, time_format
@@ -118,6 +119,11 @@ def log_source(path: str, texts: Sequence[str]) -> LogSource:
     """
     given, where = _given(texts), Path(path)
     presence = where.exists()  # raises OSError in a folder that is closed
+    if (where / MANIFEST).is_file():
+        raise UsageError(
+            f"{path} is a run, and no log: the command that made it goes on with it, and `skg-bench report {path}` "
+            "writes its page again"
+        )
     if "simulator" in given:
         raise UsageError(f"{path} and simulator={given['simulator']}: give a log, or a simulator and simulator.path")
     for name in ("simulator.path", "simulator.corpus.path"):

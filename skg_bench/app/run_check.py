@@ -10,6 +10,7 @@ from rich.console import Console
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
+from skg_bench.core.text import plural
 from skg_bench.runfolder import shards
 from skg_bench.runfolder.deliveries import noted_deliveries
 from skg_bench.runfolder.lock import worked_on
@@ -58,7 +59,7 @@ def _checked(folder: Path, screen: Console) -> bool:
     files = [file for log in shards.LOGS for arm in run.arms for file in run.shards(log, arm) if file.exists()]
     size = sum(file.stat().st_size for file in files) / 1e6
     state = "at work, tables and page not looked at, " if busy else "" if run.finished else "unfinished, "
-    end = "all is as it was written" if not n_faults else f"{n_faults:,} faults"
+    end = "all is as it was written" if not n_faults else plural(n_faults, "fault")
     screen.print(
         f"{folder}: {state}{len(run.arms)} arms, {len(files):,} files of logs, {size:,.1f} MB: {end}", soft_wrap=True
     )

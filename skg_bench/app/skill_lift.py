@@ -172,8 +172,8 @@ def _sentences(worths: SkillWorths) -> Iterator[str]:
     gone = removal(lifts)
     if gone.skills:
         yield (
-            f"removed in the middle of the weeks, the {gone.skills:,} skills that had hurt until then would have given "
-            f"{_signed(gone.by_lift)} a turn from then on"
+            f"removed in the middle of the weeks, {plural(gone.skills, 'skill')} that had hurt until then would have "
+            f"given {_signed(gone.by_lift)} a turn from then on"
         )
         yield f"  as many by ratings: {_signed(gone.by_ratings)}; by a coin: {_signed(gone.by_coin)}"
     if (words := prompt_words(worths.run, arm)) is not None:

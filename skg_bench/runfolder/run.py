@@ -232,6 +232,7 @@ class Run:
         return isinstance(users, range) and users.step == 1 and users.start <= first.start and last.stop <= users.stop
 
     def _read(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
+        _check_lists(columns, users)
         if arm not in self.arms:
             raise UsageError(f"{self.path} has no arm {arm!r}; it has {', '.join(self.arms)}")
         numbers = self.numbers(arm, users)
@@ -283,6 +284,13 @@ _SCHEMAS: Mapping[str, pa.Schema] = {
     "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING_LOG,
 }  # fmt: skip
 _REPLAYED = frozenset(field.name for field in schema.REPLAYED_COLUMNS)
+
+
+def _check_lists(columns: object, users: object) -> None:
+    """Raises UsageError for one name or one number in the place of a list, which would be read otherwise."""
+    for name, value in (("columns", columns), ("users", users)):
+        if isinstance(value, str | int):
+            raise UsageError(f"{name}={value!r}; give a list, such as {name}=[{value!r}]")
 
 
 def _check(table: pa.Table, wanted: pa.Schema, file: Path) -> None:

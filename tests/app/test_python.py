@@ -50,6 +50,7 @@ def test_one_text_in_the_place_of_a_list_is_refused_with_what_to_write() -> None
             {},
             "of its folder; of several give each by itself, as in compare(*runs)",
         ),
+        (skg_bench.compare, ["run"], {"margins": {"utility": "0.1"}}, "margins={'utility': '0.1'}; a margin is a"),
         (skg_bench.compare, [None], {}, "None is no run: give a Run or the path of its folder"),
         (skg_bench.compare, ["run"], {"flips": -1}, "flips=-1; it is a number of events, 0 or more"),
         (skg_bench.explain, [3], {}, "3 is no run: give a Run or the path of its folder"),
@@ -72,6 +73,19 @@ def test_what_a_notebook_may_mistake_is_refused_with_what_to_write(
     run = [tiny_run.path if each == "run" else each for each in given]
     with pytest.raises(skg_bench.UsageError, match=re.escape(said)):
         call(*run, **named)
+
+
+@pytest.mark.parametrize(
+    "read", [skg_bench.Run.turns, skg_bench.Run.updates, skg_bench.Run.feedback, skg_bench.Run.learning]
+)
+def test_one_column_or_user_in_the_place_of_a_list_is_refused(
+    tiny_run: skg_bench.Run, read: Callable[..., object]
+) -> None:
+    """Once, a column was read letter by letter, and a number ended in a traceback."""
+    with pytest.raises(skg_bench.UsageError, match=re.escape("columns='user'; give a list, such as columns=['user']")):
+        read(tiny_run, "skg", "user")
+    with pytest.raises(skg_bench.UsageError, match=re.escape("users=0; give a list, such as users=[0]")):
+        read(tiny_run, "skg", users=0)
 
 
 def test_a_run_becomes_a_frame_of_figures_and_a_table_in_a_notebook(tiny_run: skg_bench.Run) -> None:

@@ -75,6 +75,7 @@ def test_a_file_that_is_lost_cut_or_flipped_is_named_and_made_again(
     code, out, _ = call("run", "--check", str(copy))
     assert code == 1
     assert str(file) in out
+    assert " MB: 1 fault\n" in out
     assert "run the same command again: it makes this file again" in out
     code, out, _ = call("run", *tiny, f"out={copy}")
     assert code == 0
@@ -306,3 +307,10 @@ def test_shards_that_come_between_two_reads_are_not_held_against_the_turns(
 
     monkeypatch.setattr(Run, "numbers", growing)
     assert list(run_check._misfits(run)) == []
+
+
+def test_a_run_in_the_place_of_a_log_is_said_to_be_one(tiny_run: skg_bench.Run) -> None:
+    """Once, it was said to be a folder of tables, of which one had to be named."""
+    assert f"{tiny_run.path} is a run, and no log: the command that made it goes on" in refused(
+        "run", str(tiny_run.path)
+    )
