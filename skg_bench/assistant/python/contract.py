@@ -39,7 +39,8 @@ All that an author writes is a class:
 * Once frozen, an object answers from a copy that is thrown away: from `save` and `load`, else from `copy.deepcopy`.
   `freeze` is refused where neither works. `feedback` is not called.
 * A run is known by the text of the class, by what that imports and nobody installed, and by all files of their
-  packages. Files beside a single module and modules whose name is computed do not count (core/package.py).
+  packages. Files beside a single module and modules whose name is computed do not count (core/package.py), and
+  neither do variables of the environment and other files that it reads: hand such a choice over as a parameter.
 * Whatever an object raises ends the run with its name, arm, user and turn, and the same command goes on from there.
 """
 
