@@ -74,6 +74,7 @@ def whole_comparison(
     """The comparison with all hits, also of arms of which nobody can tell them."""
     from skg_bench.analysis.comparison.compare import compare as paired
     from skg_bench.analysis.report.hidden_memory import silence_sentences
+    from skg_bench.analysis.report.outside_arms import unjudged_answers
     from skg_bench.runfolder.cautions import few_users
     from skg_bench.runfolder.measured_run import instance_words, measured_run
     from skg_bench.runfolder.run import needs_right
@@ -92,7 +93,9 @@ def whole_comparison(
         rows = tuple(replace(row, bootstrap=(nan, nan)) for row in rows)
     few = few_users(compared.users, "instance" if shared else "user")
     silent = dict.fromkeys(sentence.text for run in opened for sentence in silence_sentences(run))
-    return replace(compared, gaps=(*filter(None, [few]), *shared, *silent, *compared.gaps), rows=rows)
+    unjudged = [f"{run.path}: {text}" if len(opened) > 1 else text for run in opened for text in unjudged_answers(run)]
+    gaps = (*filter(None, [few]), *shared, *silent, *unjudged, *compared.gaps)
+    return replace(compared, gaps=gaps, rows=rows)
 
 
 def _is_number(value: object) -> bool:

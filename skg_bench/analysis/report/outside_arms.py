@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from skg_bench.analysis.comparison.compare import ComparisonRow, compare
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.analysis.report.sentences import Sentence, Tone, code
+from skg_bench.analysis.report.sentences import Sentence, Tone, code, without_markup
 from skg_bench.runfolder.hidden_hits import unmarked_turns
 from skg_bench.runfolder.measured_run import instance_words, measured_run
 from skg_bench.runfolder.run import Run
@@ -48,15 +48,33 @@ def _leaks(arm: str, table: pa.Table) -> Iterator[Sentence]:
         )
 
 
-def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Iterator[Sentence]:
+def unjudged_answers(run: Run) -> list[str]:
+    """A sentence, without markup, for each arm in words of which nobody can judge some answers. Of a replayed log none:
+    no answer is judged there.
+    """
+    arms = [] if run.manifest.get("log") else arms_in_words(run)
+    made = (_unjudged(run, arm, run.turns(arm, ["answer_correct"])) for arm in arms if run.numbers(arm))
+    return [without_markup(about) for about in made if about]
+
+
+def _unjudged(run: Run, arm: str, table: pa.Table) -> str:
+    """Sentence on answers that nobody can judge; empty: there are none."""
     count, n = table["answer_correct"].null_count, len(table)
-    if not count or reference is None or arm == reference or not run.finished:
-        return
-    about = (
+    if not count:
+        return ""
+    return (
         f"Nobody can judge {count:,} of {n:,} answers of {code(arm)} ({number(count / n, 'share')}): "
         f"{'the check does not know' if run.domain.in_words else 'their words have no reference'}."
     )
-    if count == n:
+
+
+def _bounds(run: Run, arm: str, table: pa.Table, reference: str | None) -> Iterator[Sentence]:
+    if reference is None or not run.finished or not (about := _unjudged(run, arm, table)):
+        return
+    if arm == reference:
+        yield Sentence(f"{about} So no arm is compared with it by what answers are worth.", "caution")
+        return
+    if table["answer_correct"].null_count == len(table):
         mark = f" Let it return the {code('[answer ...]')} at the end of its model's words."
         hint = "" if run.domain.in_words else mark
         yield Sentence(f"{about} So its utility is not known.{hint}", "caution")

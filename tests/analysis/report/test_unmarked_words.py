@@ -71,6 +71,22 @@ def test_no_figure_counts_them_as_no_hits(run: Run) -> None:
     assert (code, "equal" in row) == (0, False)
 
 
+def test_a_comparison_says_why_it_has_no_verdict(run: Run) -> None:
+    """Once, `compare` said `worse 0; better 0` of such an arm, and not what was left out."""
+    repeated, turns = unmarked(run), len(run.turns("dropping", ["turn"]))
+    about = f"Nobody can judge {repeated:,} of {turns:,} answers of dropping"
+    assert [gap.partition(" (")[0] for gap in skg_bench.compare(run).gaps] == [about]
+    _, out, _ = call("compare", str(run.path))
+    assert f"  {about} (" in out
+    assert "no reference.\n" in out
+
+
+def test_a_reference_that_nobody_can_judge_is_named(tmp_path: Path) -> None:
+    run = played(tmp_path, "users=2", "weeks=3", "reference=dropping", "learner=keeping")
+    (said,) = [text for text in skg_bench.explain(run) if text.startswith("Nobody can judge")]
+    assert said.endswith("So no arm is compared with it by what answers are worth.")
+
+
 def test_of_a_log_it_is_said_at_how_many_turns(tmp_path: Path) -> None:
     rows = [f"{user},2026-01-{day:02}T09:0{user},{day % 3} open?,yes" for day in range(1, 13) for user in range(4)]
     (tmp_path / "log.csv").write_text("\n".join(["user,time,message,answer", *rows]), "utf-8")
