@@ -40,8 +40,8 @@ def instance_words(run: Run) -> str | None:
     users, size = int(run.manifest["users"]), lcm(*sizes.values())
     arms = ", ".join(f"{n:,} users of {arm}" for arm, n in sizes.items())
     if size == users:
-        one = f"one instance of {size:,} users, which counts as one user, so there are no intervals"
-        return f"{arms} share one memory. That is {one}."
+        unit = f"one instance of {size:,} users, which counts as one user"
+        return f"{arms} share one memory. That is {unit}, so there are no intervals."
     units = f"{users // size:,} instances of {size:,} users"
     return f"{arms} share one memory. So {units} are the units of all intervals, and are counted as users."
 
