@@ -96,7 +96,7 @@ def override_value(value: object) -> str:
 def sweep_cells(texts: Sequence[str]) -> list[list[str]]:
     """Every combination of a sweep such as `seed=1,2 policy=never,always`; the last override varies fastest.
 
-    Raises UsageError for a sweep whose values are not known, or that has none.
+    Raises UsageError for a sweep whose values are not known, that has none, or over what changes no result.
     """
     choices = []
     for text in texts:
@@ -109,6 +109,11 @@ def sweep_cells(texts: Sequence[str]) -> list[list[str]]:
 
 
 def _swept_values(text: str, parsed: HydraOverride) -> list[str]:
+    from skg_bench.runfolder.manifest import BESIDE  # which takes long to import, and only a sweep needs it
+
+    key = parsed.key_or_group.split(".")[0]
+    if key in BESIDE and key != "out":
+        raise UsageError(f"{text}: {key} changes no result, so that all values are one run; give one of them")
     valid = "valid are values, as in key=a,b, or a range of numbers, as in key=range(1,5)"
     try:
         values = list(parsed.sweep_string_iterator())

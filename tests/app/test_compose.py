@@ -358,8 +358,9 @@ def test_a_sweep_expands_to_cells_and_the_last_override_varies_fastest() -> None
 @pytest.mark.parametrize(("text", "says"), [
     ("users=glob(*)", "does not list the values of a sweep"), ("users=range(4,6,0)", "does not list the values"),
     ("policy.threshold=interval(0,1)", "does not list the values of a sweep"), ("users=range(4,4)", "has no value"),
+    ("part=0/2,1/2", "part changes no result, so that all"), ("workers=1,2", "all values are one run; give one"),
 ])  # fmt: skip
-def test_a_sweep_without_values_is_refused(text: str, says: str) -> None:
+def test_a_sweep_without_values_or_without_effect_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says) as refused:
         sweep_cells([text])
     assert str(refused.value).startswith(text)
