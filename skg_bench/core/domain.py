@@ -205,7 +205,7 @@ class Domain:
     def check_feedback(self, given: Feedback) -> None:
         """Raises RowError for a kind that is none of this domain, and for a value that is none of its levels."""
         levels, kind, value = self._sizes, given.kind, given.value
-        if not (kind >= len(FEEDBACK_KINDS)).any():
+        if not np.logical_or.reduce(kind >= len(FEEDBACK_KINDS)):
             return
         if kind.max() < len(levels) and not ((value < 0) | (value >= levels[kind]) | (kind < 0)).any():
             return

@@ -73,7 +73,7 @@ class SKG:
         named = (books.name[captured] == name[captured, None]) & (
             np.arange(books.name.shape[1]) < books.n_skills[captured, None]
         )
-        again = named.any(axis=1)
+        again = np.logical_or.reduce(named, axis=1)
         old = np.where(again, named.argmax(axis=1), -1)
         gone_row, gone_skill, gone_reason = self._fading(seen, books, hit, captured, old)
         first, second = len(hit), len(hit) + len(later.row)

@@ -106,7 +106,7 @@ def _without_skill(reply: Reply, which: Bool) -> Reply:
 
 def without_calls(called: Completions, which: Bool, latency_ms: float) -> Completions:
     """Costs of turns where the model is not called in `which`: no tokens and no price."""
-    if not which.any():
+    if not np.logical_or.reduce(which):
         return called
     tokens_in, tokens_out = np.where(which, 0, called.tokens_in), np.where(which, 0, called.tokens_out)
     usd, latency = np.where(which, 0.0, called.cost_usd), np.where(which, latency_ms, called.latency_ms)

@@ -146,7 +146,7 @@ def check_reply(reply: Reply, parts: ReplyParts, given: I32, *, answers: bool) -
 
 
 def _check_compared(how: I32, compared: I32) -> None:
-    if (idle := (compared >= 0) & ~calls(how)).any():
+    if np.logical_or.reduce(idle := (compared >= 0) & ~calls(how)):
         row = int(idle.argmax())
         raise RowError(
             row,

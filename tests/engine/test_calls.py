@@ -16,6 +16,11 @@ def test_a_run_makes_no_more_steps_and_calls_than_the_file_says(tmp_path: Path, 
     assert calls.over(calls.counted(calls.plan(run, tmp_path)), calls.committed()[run]) == []
 
 
+def test_a_step_of_the_default_arm_makes_no_more_than_700_calls() -> None:
+    """Whatever the file is made to say."""
+    assert calls.committed()["default arm"].a_step <= 700
+
+
 def test_one_copy_of_an_observation_more_a_step_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made, views = calls.plan("default arm", tmp_path), Stack.views
     before = calls.counted(made)

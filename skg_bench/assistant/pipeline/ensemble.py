@@ -117,7 +117,7 @@ class Pipelines:
     def learn(self, seen: Experience, feedback: KnownFeedback, state: PipelineState) -> PipelineState:
         """Ratings are recorded, the curators change the books, and policies and scorer learn."""
         seen, feedback, place = _rated(state, seen, feedback)
-        if seen.failed.any():
+        if np.logical_or.reduce(seen.failed):
             state.decided = _without_failed(state.decided, seen.failed)
         decided, query = state.decided, seen.message
         choice, n, t = decided.choice, len(query.text), query.turn
@@ -143,7 +143,7 @@ class Pipelines:
         observed = Observation(query.time, t, query.text, choice.skill, best, seen.rating, context)
         views = state.stack.views(observed, decided.books)
         offers = state.stack.offers(observed, views, state.curators)
-        reaction = seen.offer(offers) if offers.any() else _nobody(n)
+        reaction = seen.offer(offers) if np.logical_or.reduce(offers) else _nobody(n)
         if state.stack.by_intent is not None:
             by_intent = state.stack.each(state.stack.by_intent, n)
             reaction = replace(reaction, name=np.where(by_intent, reaction.general, reaction.name))
@@ -293,7 +293,7 @@ def _nobody(n: int) -> Reaction:
 def _compared(state: PipelineState, choice: ServingChoice) -> I32:
     """The answer of the nearest candidate where the LLM answers and the arm reads whether the two agree; else -1."""
     reads, skill = state.stack.reads_agreement, choice.skill
-    if not reads.any():
+    if not np.logical_or.reduce(reads):
         return np.full(len(skill), -1, np.int32)
     nearest = choice.shortlist.skill[:, 0]
     asks = np.tile(reads, len(skill) // len(reads)) & (skill < 0) & (nearest >= 0)
@@ -363,7 +363,7 @@ def _fit(state: PipelineState, t: int, captured: Bool) -> None:
     """The scorer learns from new ratings, where a refit is due and the arm may learn."""
     parts, n = state.stack.shared, len(captured)
     refits = state.stack.refits(t)
-    if state.scorer is None or not refits.any():
+    if state.scorer is None or not np.logical_or.reduce(refits):
         return
     may = refits if len(refits) == 1 else np.tile(refits, n // len(refits))
     wants = state.wants_refit[:n]

@@ -76,11 +76,13 @@ class Judging:
         rows = np.arange(len(served.how))
         called, prompted, run = served.how != STORED, served.how == PROMPTED, served.how == PROCEDURE
         execution, ran = None, None
-        if run.any():
+        if np.logical_or.reduce(run):
             ran, execution = self._run(ledger, event, served.answer, run, draws)
             called = ~run & called | execution.failed
         ability = served.ability
-        if prompted.any():  # a skill's prompt carries no answer: what counts is that it is about the same intent
+        if np.logical_or.reduce(
+            prompted
+        ):  # a skill's prompt carries no answer: what counts is that it is about the same intent
             about = self.judge(ledger, event, rows, served.answer, "rightly now")
             ability = np.where(prompted & (about == WRONG), served.if_misled, ability)
         right = np.where(prompted, draws.skill_right, draws.llm_right) < ability
@@ -125,7 +127,7 @@ class Judging:
         answers that are not are taken to differ. An arm is told a judge's verdict instead (engine/agreement_judge.py).
         """
         compared = served.compared >= 0
-        if not compared.any():
+        if not np.logical_or.reduce(compared):
             return SILENCE
         stored = self.judge(ledger, event, np.arange(len(quality)), served.compared, "as given")
         return feedback_rows(AGREES, np.where(compared, (stored == RIGHT) & (quality == RIGHT), -1))
