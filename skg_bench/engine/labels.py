@@ -50,11 +50,12 @@ class Labels:
         return _words_of(text, self.texts.read)
 
     def feedback(self, kind: I32, value: I32) -> dict[str, pa.Array]:
-        """Kinds of feedback and what each says, `[n]` each, in words."""
+        """Kinds of feedback and what each says, `[n]` each, in words; of negative values: null."""
         levels = self.domain.feedback()
         first = np.cumsum([0, *map(len, levels.values())])
         words = pa.array([level for each in levels.values() for level in each])
-        return {"kind": encoded(kind, pa.array(list(levels))), "value": encoded(first[kind] + value, words)}
+        said = np.where(value < 0, -1, first[kind] + value)
+        return {"kind": encoded(kind, pa.array(list(levels))), "value": encoded(said, words)}
 
     def outcome(self, each: OutcomeField, values: np.ndarray) -> pa.Array:
         """A field of the domain's outcome as a column of the turn log."""

@@ -214,7 +214,7 @@ LEARNING_LOG = _schema(
     _field("turn", pa.int32(), "turn at which the job began"),
     _field("about", pa.int32(), "turn that was learned from"),
     _field("channel", _WORD, f"feedback that began the job: {', '.join(FEEDBACK_KINDS)}"),
-    _field("value", _WORD, "and what it said"),
+    _field("value", _WORD, "and what it said; null: nothing, as the capture began the job", nullable=True),
     _field("start", pa.timestamp("ms"), ""),
     _field("end", pa.timestamp("ms"), "start and the latency of all calls: when it wrote, if jobs take time"),
     _field("version_read", pa.int32(), "of the skillbook that the model was shown"),

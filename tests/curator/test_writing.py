@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,6 +114,20 @@ def test_each_text_is_a_job_with_its_cost_and_what_was_refused(written: tuple[Ru
     assert {(job["channel"], job["value"]) for job in jobs} == {("rating", "ok")}
     refusals = [refusal for job in jobs if job["refusals"] for refusal in refusals_of(job["refusals"])]
     assert {refusal.code for refusal in refusals} == {"an address"}
+
+
+def test_a_capture_at_a_turn_that_nobody_rated_is_a_job_without_a_value(tmp_path: Path) -> None:
+    """A curator that captures such turns ended the run with a traceback, after it had been paid."""
+    parts = "serving=prompted, curator=writing, curator.curator=everything"
+    made = prepare(compose([
+        "experiment=told", "users=4", "weeks=3", "simulator.rated=0.5", f"arms={{model: [{parts}]}}", "reference=model",
+    ])).plan  # fmt: skip
+    run = world.carry_out(made, tmp_path / "run", 4, 64)
+    rating = {(row["user"], row["turn"]): row["user_satisfaction"] for row in run.turns("model").to_pylist()}
+    jobs = run.learning("model").to_pylist()
+    assert {job["channel"] for job in jobs} == {"rating"}
+    assert [job["value"] for job in jobs] == [rating[job["user"], job["turn"]] for job in jobs]
+    assert {job["value"] is None for job in jobs} == {True, False}
 
 
 @pytest.mark.parametrize(
