@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skg_bench.asking.asking import Completion, End, Prices, Prompt, timed_out
-from skg_bench.asking.estimates import ESTIMATED, warn_of_estimates
+from skg_bench.asking.estimated_tokens import ESTIMATED, warn_of_estimates
 from skg_bench.asking.refusals import server_reason
 from skg_bench.asking.sending import ChatServer, Contact, NoAnswerError, NoServerError
 from skg_bench.asking.structured import structured_answer

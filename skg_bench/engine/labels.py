@@ -54,8 +54,8 @@ class Labels:
         levels = self.domain.feedback()
         first = np.cumsum([0, *map(len, levels.values())])
         words = pa.array([level for each in levels.values() for level in each])
-        said = np.where(value < 0, -1, first[kind] + value)
-        return {"kind": encoded(kind, pa.array(list(levels))), "value": encoded(said, words)}
+        place = np.where(value < 0, -1, first[kind] + value)
+        return {"kind": encoded(kind, pa.array(list(levels))), "value": encoded(place, words)}
 
     def outcome(self, each: OutcomeField, values: np.ndarray) -> pa.Array:
         """A field of the domain's outcome as a column of the turn log."""

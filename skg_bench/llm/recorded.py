@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 from skg_bench.asking import arrivals
 from skg_bench.asking.asking import ASKS_FOLDER, Completion, Prices, Prompt, TextModel, components_within
 from skg_bench.asking.environment import offline
-from skg_bench.asking.estimates import warn_where_estimated
+from skg_bench.asking.estimated_tokens import warn_where_estimated
 from skg_bench.asking.recorded_asks import Ask
 from skg_bench.asking.recording import Recording, opened_recording
 from skg_bench.asking.structured import value_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.asking import estimates, recording
+from skg_bench.asking import estimated_tokens, recording
 from skg_bench.asking.asking import Completion, Kept, placed
 from skg_bench.asking.prompts import load_prompt
 from skg_bench.core.errors import BudgetReached, UsageError
@@ -37,7 +37,7 @@ def both(model: Whole, tmp_path: Path) -> RecordedModel:
 def forget() -> None:
     """As a new process."""
     recording.opened_recording.cache_clear()
-    estimates.warn_of_estimates.cache_clear()
+    estimated_tokens.warn_of_estimates.cache_clear()
 
 
 @pytest.mark.parametrize("kind", [Whole, Streaming])
