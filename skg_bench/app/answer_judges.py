@@ -26,6 +26,7 @@ from skg_bench.analysis.labels.rater_labels import JUDGE_FILE, RATER_LABELS, lab
 from skg_bench.app.building import build
 from skg_bench.app.compose import composer
 from skg_bench.app.overrides import parse
+from skg_bench.app.progress import console
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.asking import arrivals
 from skg_bench.asking.asking import Prompt, TextModel, check_writes, placed
@@ -35,6 +36,7 @@ from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.package import beyond_file
 from skg_bench.core.temporary import replace_whole
+from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run
 
 MODEL_JUDGE = "model"
@@ -95,6 +97,10 @@ def _labels(run: Run, judge: NamedJudge, pairs: HitPairs) -> dict[int, int]:
     digests = np.array([alike[0] for alike in same.values() if alike[0] not in labels], np.uint64)
     order = np.argsort(fold(digests, int(Purpose.JUDGED)), kind="stable")
     left = [(pair, *texts[pair]) for pair in digests[order].tolist()]
+    if before := len(same) - len(left):
+        line = f"{before:,} of {plural(len(same), 'answer')} have labels of {judge.name} in {file}"
+        again = "not judged again; move that file away to judge them anew"
+        console().print(f"{line}: {again}", highlight=False, markup=False, soft_wrap=True)
     written = monotonic()
 
     def given(place: int, word: str) -> None:

@@ -65,8 +65,12 @@ def test_a_function_judges_each_pair_and_sees_no_arm(folder: Path) -> None:
     assert set(asked) == texts
     assert asked != sorted(asked)
     assert {row["rater"] for row in kept(folder)} == {"my.py:judge"}
-    call("data", "label", str(folder), "--judge", "my.py:judge")
+    assert "not judged again" not in out
+    (file,) = folder.glob("judge-*.csv")
+    out = call("data", "label", str(folder), "--judge", "my.py:judge")[1]
     assert calls() == asked  # what is judged is not asked for again
+    n = f"{len(texts):,}"
+    assert f"{n} of {n} answers have labels of my.py:judge in {file}: not judged again; move that file" in out
     assert "labels.csv" not in {file.name for file in folder.iterdir()}
 
 
