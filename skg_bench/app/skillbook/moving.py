@@ -48,6 +48,8 @@ def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
             except StoreError as error:
                 rest = f"the rest from user {user} on is kept in {path}: push again"
                 raise StoreError(f"{error}; stored are {new} new skillbooks, {rest}") from error
+            except UsageError as error:
+                raise UsageError(f"{error}; stored are {new} new skillbooks") from error
     count = plural(new, "skillbook")
     screen.print(f"{count} of arm {arm} stored in {address}", highlight=False, markup=False, soft_wrap=True)
     if len(books) > new:

@@ -59,7 +59,7 @@ def test_books_that_are_stored_already_are_not_stored_again(run: skg_bench.Run, 
         books.store.swap("user-1", 2, '{"schema_version":"2"}', "another")
         code, _, error = call("skillbook", "push", str(run.path), address, "--arm", arm)
         assert code == 2
-        assert "another skillbook of user-1, which stays" in error
+        assert "another skillbook of user-1, which stays; push into another store; stored are 0 new" in error
 
 
 def test_users_of_any_name_get_files_of_their_own_in_the_folder(tmp_path: Path) -> None:
