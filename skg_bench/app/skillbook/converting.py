@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import agentropy_folders, files
 from skg_bench.app.skillbook.files import Named
-from skg_bench.app.skillbook.rebuilt import everybody
+from skg_bench.app.skillbook.rebuilt import check_texts, everybody
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run
@@ -27,7 +27,7 @@ def convert(
     """Write the skillbook of a file, or those of a run, to `out` in the format `to`, and say what is lost.
 
     Raises UsageError, before anything is written, for an unknown format, for files that hold no skillbook, for users
-    that a run does not have, and where `out` is there already.
+    that a run does not have, for a redacted log, and where `out` is there already.
     """
     to = to or (AGENTROPY if files.is_run(path) else "v2")
     if to not in (AGENTROPY, AGENT_SKILLS, *ERAS):
@@ -63,7 +63,9 @@ def _of_file(path: Path, to: str, out: Path, arm: str | None, users: Sequence[in
 
 def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> None:
     """All books are read, and then written into a folder that gets its name when it is whole."""
-    chosen = users or everybody(Run(path), arm)
+    run = Run(path)
+    check_texts(run)
+    chosen = users or everybody(run, arm)
     books = {user: Named(path, arm, user).read() for user in chosen}
     lost: Counter[str] = Counter()
     with _new_folder(out) as whole:

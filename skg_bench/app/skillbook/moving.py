@@ -10,7 +10,7 @@ from skg_bench.app.progress import console
 from skg_bench.app.skillbook import files
 from skg_bench.app.skillbook.converting import say_losses
 from skg_bench.app.skillbook.files import Named
-from skg_bench.app.skillbook.rebuilt import everybody
+from skg_bench.app.skillbook.rebuilt import check_texts, everybody
 from skg_bench.app.stored import StoredBooks, at_address
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import StoreError
@@ -29,11 +29,13 @@ def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
     """Store the skillbooks that `users` of a run, or all, have at the end, as user-U; what is there already stays. A
     run of a log notes where they went.
 
-    Raises UsageError for an unknown arm or user and where another skillbook stands under such a name, and StoreError.
+    Raises UsageError for an unknown arm or user, for a redacted log and where another skillbook stands under such a
+    name, and StoreError.
     """
     if not files.is_run(path):
         raise UsageError(f"{path} is no run; push takes a run directory")
     run, screen = Run(path), console()
+    check_texts(run)
     chosen = users or everybody(run, arm)
     books = {user: to_ace(Named(path, arm, user).read().book, "v2", files.MONDAY, user) for user in chosen}
     if run.manifest.get("log"):  # of persons, whom forget has to find again

@@ -46,6 +46,12 @@ def everybody(run: Run, arm: str) -> Sequence[int]:
     return numbers
 
 
+def check_texts(run: Run) -> None:
+    """Raises UsageError for a run whose log was redacted: its skills would say hashes."""
+    if (run.manifest.get("log") or {}).get("redacted"):
+        raise UsageError(f"{run.path} has hashes in place of what skills say; run without simulator.redact=true")
+
+
 def _check_played(run: Run, arm: str, user: int) -> None:
     """Raises UsageError for a user whose turns are not there: an empty skillbook would not be the one at the end."""
     if arm in run.arms and not run.numbers(arm, [user]):

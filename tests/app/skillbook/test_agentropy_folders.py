@@ -125,3 +125,7 @@ def test_what_cannot_be_converted_is_refused(tiny_run: Run, written: Path, tmp_p
     run = skg_bench.run(["simulator=agentropy", *hidden])
     with pytest.raises(UsageError, match="hashes in place of messages"):
         convert_to_agentropy(run.path, "skg", [0], tmp_path / "out")
+    for words in (["convert", str(run.path), "--to", "v2", "--out"], ["push", str(run.path)]):
+        ended = CliRunner().invoke(app, ["skillbook", *words, str(tmp_path / "out"), "--arm", "skg"])
+        assert (ended.exit_code, "hashes in place of what skills say" in ended.output) == (2, True)
+    assert not (tmp_path / "out").exists()
