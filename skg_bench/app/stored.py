@@ -116,9 +116,15 @@ def open_store(name: str = "sqlite", *, era: Era = "v2", **parameters: Any) -> S
 
 
 def at_address(address: str) -> StoredBooks:
-    """The store of a command line: an address of PostgreSQL, or else a file of SQLite."""
-    if address.startswith(("postgresql://", "postgres://")):
+    """The store of a command line: an address of PostgreSQL, or else a file of SQLite.
+
+    Raises UsageError for an address of anything else.
+    """
+    scheme, mark, _ = address.partition("://")
+    if mark and scheme in ("postgresql", "postgres"):
         return open_store("postgres", address=address)
+    if mark:  # the rest is not shown, as a password may stand there
+        raise UsageError(f"{scheme}://... is no store; valid are the path of a file of SQLite, and postgresql://...")
     return open_store("sqlite", path=address)
 
 

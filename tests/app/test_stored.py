@@ -49,6 +49,14 @@ def test_a_prompt_does_not_wait_for_a_slow_store() -> None:
     ended.set()
 
 
+@pytest.mark.parametrize("address", ["sqlite:///books.db", "mysql://me:secret@host/books"])
+def test_an_address_of_another_kind_is_no_file(address: str) -> None:
+    """It was taken for the name of a file in a folder called `sqlite:`."""
+    with pytest.raises(UsageError, match=r"://\.\.\. is no store; valid are the path of a file of SQLite") as error:
+        at_address(address)
+    assert "secret" not in str(error.value)
+
+
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
 def test_seconds_that_are_none_are_refused(seconds: float) -> None:
     with pytest.raises(UsageError, match=r"seconds=.* must be a number from 0 on"):
