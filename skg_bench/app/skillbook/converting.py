@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import agentropy_folders, files
 from skg_bench.app.skillbook.files import Named
-from skg_bench.app.skillbook.rebuilt import check_texts, everybody
+from skg_bench.app.skillbook.rebuilt import check_readable_skills, everybody
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import plural
 from skg_bench.runfolder.run import Run
@@ -64,7 +64,7 @@ def _of_file(path: Path, to: str, out: Path, arm: str | None, users: Sequence[in
 def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> None:
     """All books are read, and then written into a folder that gets its name when it is whole."""
     run = Run(path)
-    check_texts(run)
+    check_readable_skills(run)
     chosen = users or everybody(run, arm)
     books = {user: Named(path, arm, user).read() for user in chosen}
     lost: Counter[str] = Counter()

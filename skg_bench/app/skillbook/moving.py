@@ -10,7 +10,7 @@ from skg_bench.app.progress import console
 from skg_bench.app.skillbook import files
 from skg_bench.app.skillbook.converting import say_losses
 from skg_bench.app.skillbook.files import Named
-from skg_bench.app.skillbook.rebuilt import check_texts, everybody
+from skg_bench.app.skillbook.rebuilt import check_readable_skills, everybody
 from skg_bench.app.stored import StoredBooks, at_address
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import StoreError
@@ -35,7 +35,7 @@ def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
     if not files.is_run(path):
         raise UsageError(f"{path} is no run; push takes a run directory")
     run, screen = Run(path), console()
-    check_texts(run)
+    check_readable_skills(run)
     chosen = users or everybody(run, arm)
     books = {user: to_ace(Named(path, arm, user).read().book, "v2", files.MONDAY, user) for user in chosen}
     if run.manifest.get("log"):  # of persons, whom forget has to find again

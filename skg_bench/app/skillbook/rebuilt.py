@@ -46,7 +46,7 @@ def everybody(run: Run, arm: str) -> Sequence[int]:
     return numbers
 
 
-def check_texts(run: Run) -> None:
+def check_readable_skills(run: Run) -> None:
     """Raises UsageError for a run whose log was redacted: its skills would say hashes."""
     if (run.manifest.get("log") or {}).get("redacted"):
         raise UsageError(f"{run.path} has hashes in place of what skills say; run without simulator.redact=true")
