@@ -50,6 +50,7 @@ from skg_bench.engine.replies import (
 from skg_bench.engine.scene import Answered, CohortState, Lesson, Scene, Turn, draws_of
 from skg_bench.engine.text_view import HeardSimilarity, HeardTexts
 from skg_bench.engine.worded import own_asks, worded_answer
+from skg_bench.engine.world_checks import check_response
 
 _FOREVER = np.iinfo(np.int64).max
 
@@ -102,6 +103,10 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
         state.users = first(state.users, n_rows)
     event, texts = scene.world.events(state.users, t), scene.texts
     gap = event.time - state.time[:n_rows] if t else np.full(n_rows, _FOREVER)
+    if t and np.minimum.reduce(gap, initial=0) < 0:
+        row = int(gap.argmin())
+        back = f"brings an event {-gap[row]} s before the one of the turn before; valid are events in order of time"
+        raise RowError(row, back, f"the world of domain {scene.world.domain.name!r}")
     state.time = event.time
     intent = np.arange(n_rows), event.intent
     truth = GroundTruth(
@@ -179,6 +184,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     now = served(how, known)
     now = now if spoken_words is None else spoken_words.to_world(now, reads=scene.reading is not None)
     state.users, response = scene.world.respond(state.users, turn.event, now, turn.draws)
+    check_response(scene.world.domain, response, state.given.shape[1], len(now.how))
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
     if spoken_words is not None:

@@ -1,0 +1,83 @@
+"""Answers of worlds, which are checked: events that are each user's own, and responses that mean something."""
+
+from typing import Any
+
+import numpy as np
+
+from skg_bench.core.domain import Domain
+from skg_bench.core.errors import RowError, UsageError
+from skg_bench.core.grid import I32, Bool
+from skg_bench.core.world import AS_LOGGED, RIGHT, Response, World
+
+_FIELDS = ("number", "time", "text", "type", "intent")
+_TURNS = 30  # of a user that are compared
+
+
+def check_events(world: World[Any], seed: int, counts: I32, weeks: int) -> None:
+    """Hold a world to events that follow from the seed and the user alone: those of one user, begun beside another one
+    and alone. `counts` `[N]`: events of all users, by id.
+
+    Raises UsageError where they differ: arms of different stacks would meet different events, and be held against one
+    another all the same.
+    """
+    users = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())][-2:].astype(np.int32)
+    if len(users) < 2:
+        return
+    beside, alone = world.begin(seed, users, weeks), world.begin(seed, users[1:], weeks)
+    who, numbers = f"the world of domain {world.domain.name!r}: user {users[1]}", set[int]()
+    for turn in range(min(int(counts[users[1]]), _TURNS)):
+        first, second = world.events(beside, turn), world.events(alone, turn)
+        if (number := int(second.number[0])) in numbers:
+            why = "each event of a user has a number of its own, under which its answer is kept"
+            raise UsageError(f"{who} has the event number {number} twice, at turn {turn} again; {why}")
+        numbers.add(number)
+        for name in _FIELDS:
+            given, again = getattr(first, name)[1], getattr(second, name)[0]
+            if given != again:
+                raise UsageError(
+                    f"{who} has another event at turn {turn} if begun alone ({name} {again}) than beside user "
+                    f"{users[0]} ({name} {given}). Events have to follow from seed, user and weeks: draw by key(seed, "
+                    "users) (core/draws.py), use no other random numbers, and read no other row"
+                )
+
+
+def check_response(domain: Domain, response: Response, width: int, n: int) -> None:
+    """Hold the response of a world to `n` users, whose answers have handles below `width`, to what it may say.
+
+    Raises RowError for the first user for whom it says something else, and UsageError for what is no response.
+    """
+    quality, answer, who = response.quality, response.answer, f"the world of domain {domain.name!r}"
+    try:
+        whole = quality.dtype.kind == "i" and answer.dtype.kind == "i" and quality.shape == answer.shape == (n,)
+    except AttributeError:
+        whole = False
+    if not whole:
+        given = ", ".join(f"{name}: {_kind(each)}" for name, each in (("quality", quality), ("answer", answer)))
+        valid = f"arrays of whole numbers [{n}], with quality WRONG, NEAR or RIGHT (core/world.py)"
+        raise UsageError(f"{who}: Response has {given}; valid are {valid}")
+    sound = (quality >= AS_LOGGED) & (quality <= RIGHT) & (answer >= -1) & (answer < width)
+    if not np.logical_and.reduce(sound):
+        row = _first(~sound)
+        valid = f"{AS_LOGGED} to {RIGHT} (WRONG to RIGHT, UNKNOWN, AS_LOGGED), and handles up to {width - 1}, or -1"
+        raise RowError(row, f"Response has quality {quality[row]} and answer {answer[row]}; valid are {valid}", who)
+    if domain.outcome and response.outcome is None:
+        names = ", ".join(each.name for each in domain.outcome)
+        raise UsageError(
+            f"{who}: Response.outcome is None, and the domain has {names}; give one with these fields at each turn, as "
+            "metrics would count it as if nothing of it had happened"
+        )
+    rows, delay = response.feedback.row, response.feedback.delay
+    if len(rows) and not np.logical_and.reduce(sound := (rows >= 0) & (rows < n) & (delay >= 0)):
+        at = _first(~sound)
+        given, valid = f"row {rows[at]} and delay {delay[at]}", f"rows from 0 to {n - 1}, and seconds from 0 on"
+        raise UsageError(f"{who}: Response.feedback has {given}; valid are {valid}")
+
+
+def _first(mask: Bool) -> int:
+    return int(mask.nonzero()[0][0])
+
+
+def _kind(given: Any) -> str:
+    if isinstance(given, np.ndarray):
+        return f"an array {list(given.shape)} of {given.dtype}"
+    return f"a {type(given).__qualname__}"
