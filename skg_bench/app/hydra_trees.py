@@ -4,6 +4,7 @@ A call of Hydra takes 0.1 s, so that trees of equal choices are composed once. T
 they are, which nobody changes: to copy one takes 0.3 ms in place of 5.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -24,6 +25,9 @@ from skg_bench.core.errors import UsageError, nearest
 Config = dict[str, Any]
 T = TypeVar("T")
 _TREES = 64  # that are kept, of about a megabyte each
+_OF_ROOT = ("experiment", "profile")  # groups whose files have keys of the root
+_UNPLACED = re.compile(rf"@({'|'.join(_OF_ROOT)})\.")  # where Hydra looks for what belongs to the root
+_HEADER = "Begin a file of an experiment or a profile with the line `# @package _global_`, above all other comments"
 _OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
 
 
@@ -44,6 +48,11 @@ class HydraTrees:
                 del self._trees[next(iter(self._trees))]
             with plainly_composed(" ".join(choices)):
                 tree = _composed(root, [*choices, *_search_path()])
+            if unplaced := [group for group in _OF_ROOT if isinstance(tree.get(group), dict)]:
+                raise UsageError(
+                    f"the configuration {' '.join(choices)} does not compose: keys of its {unplaced[0]} are none of "
+                    f"the root. {_HEADER}"
+                )
             for key, node in tree.items():
                 check_interpolations(key, node)
                 check_secrets(key, node)
@@ -112,4 +121,5 @@ def plainly_composed(what: str) -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
         reason = " ".join(str(error).split())
-        raise UsageError(f"the configuration {what} does not compose: {reason}".replace("  ", " ")) from error
+        hint = f" {_HEADER}" if _UNPLACED.search(reason) else ""
+        raise UsageError(f"the configuration {what} does not compose: {reason}{hint}".replace("  ", " ")) from error

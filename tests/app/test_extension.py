@@ -99,6 +99,17 @@ def test_the_pages_components_are_played_beside_ours_in_the_conformance_tests(mi
     assert [arm.name for arm in plan_beside(every).arms] == ["router-exact-itself", "reranker-freshness-itself"]
 
 
+@pytest.mark.parametrize("text", ["# errands.yaml\n# @package _global_\n", "question: Does it pay?\n"])
+def test_an_experiment_without_its_first_line_is_refused_with_this_line(mine: Path, bare: None, text: str) -> None:
+    """The page's own file, copied with the comment above it, asked Hydra to override another simulator."""
+    file = mine / "mine" / "conf" / "experiment" / "errands.yaml"
+    whole = file.read_text("utf-8")
+    file.write_text(text + (whole if "package" in text else "arms: {never: [policy=never]}\n"), "utf-8")
+    code, _, err = call("run", "experiment=errands")
+    assert code == 2
+    assert "Begin a file of an experiment or a profile with the line `# @package _global_`" in " ".join(err.split())
+
+
 def test_the_code_of_an_added_package_is_in_the_identity(mine: Path) -> None:
     from skg_bench.app.run_identity import code_digest
 
