@@ -9,7 +9,7 @@ from skg_bench.core.errors import RowError, UsageError
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.world import AS_LOGGED, RIGHT, Response, World
 
-_FIELDS = ("number", "time", "text", "type", "intent")
+_FIELDS = ("number", "time", "text")  # what arms see; what is meant may be drawn anew in a test of their blindness
 _TURNS = 30  # of a user that are compared
 
 

@@ -87,7 +87,7 @@ class Timetable:
 
     def events(self, state: Any, turn: int) -> Any:
         users, more = state
-        columns = dict.fromkeys(("time", "type", "intent"), users * 100 + turn)
+        columns = dict.fromkeys(("time", "type"), users * 100 + turn)
         return SimpleNamespace(text=users + more, number=np.full(len(users), turn * self.step), **columns)
 
 
