@@ -54,6 +54,11 @@ class _NamedJob:
         def named(task: Any, tick: Tick) -> Any:
             try:
                 return run(task, tick)
+            except SystemExit as error:
+                raise UsageError(
+                    f"{_component(error)[1]} calls sys.exit({error.code!r}), which would end the worker without a "
+                    "word; raise an exception there, which is shown with arm, user and turn"
+                ) from error
             except Exception as error:
                 if not isinstance(task, Task) or isinstance(error, _NAMED_ALREADY):
                     raise
@@ -104,7 +109,7 @@ def _halves(task: Task) -> list[Task]:
     return []
 
 
-def _component(error: Exception) -> tuple[str, str]:
+def _component(error: BaseException) -> tuple[str, str]:
     """Module and name of the first function that is neither the engine's nor of what calls it."""
     # core/errors.py raises another one where it names a component: then the cause has the component's frames
     raised = [error] if error.__cause__ is None else [error, error.__cause__]

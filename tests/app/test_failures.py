@@ -69,6 +69,15 @@ def test_an_exception_of_a_plugin_names_arm_component_user_and_turn(broken: Path
     assert note == f"arm bad: router broken_parts.routing.Broken.route failed for user {user}, turn {turn}"
 
 
+def test_a_plugin_that_exits_is_said_to_do_so(broken: Path) -> None:
+    """Its worker ended without a word, and the run said that three were killed or out of memory."""
+    file = broken / "broken_parts" / "routing.py"
+    file.write_text(file.read_text("utf-8").replace('IndexError("list index out of range")', "SystemExit(0)"), "utf-8")
+    says = r"broken_parts\.routing\.Broken\.route calls sys\.exit\(0\), which would end the worker without a word"
+    with pytest.raises(skg_bench.UsageError, match=says):
+        skg_bench.run(["users=2", "weeks=1", "workers=1", "arms={bad: [router=broken]}", "reference=bad"])
+
+
 def test_in_a_worker_and_on_the_command_line_it_says_so_too(broken: Path, tiny_run: skg_bench.Run) -> None:
     user, turn = busiest(tiny_run)
     words = ["users=4", "weeks=2", "workers=2", "cohort=4", f"arms={{bad: [router=broken, router.turn={turn}]}}",
