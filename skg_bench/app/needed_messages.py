@@ -7,6 +7,7 @@ import numpy as np
 
 from skg_bench.assistant.pipeline import Pipeline
 from skg_bench.core.arms import Arm
+from skg_bench.core.embedding_grid import check
 from skg_bench.core.grid import I16, I32, SCALE
 from skg_bench.core.record import replay_of
 from skg_bench.core.texts import is_pure
@@ -39,6 +40,7 @@ class NeededMessages:
             return self.embedder.embed(texts, progress)
         rows = [row for row, text in enumerate(texts) if text not in self.unsaid]
         embedded = self.embedder.embed([texts[row] for row in rows], progress)
+        check(embedded, len(rows))
         vectors = np.zeros((len(texts), embedded.shape[1]), np.int16)
         vectors[:, 0] = SCALE
         vectors[rows] = embedded

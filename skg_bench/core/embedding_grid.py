@@ -26,9 +26,15 @@ def quantise(vectors: npt.NDArray[np.floating]) -> I16:
 
 def check(vectors: I16, n_texts: int) -> None:
     """Raises UsageError unless `vectors` are int16 rows on the grid, one a text; longer ones would not sum exactly."""
-    if vectors.dtype != np.int16 or vectors.ndim != 2 or len(vectors) != n_texts:
+    try:
+        given = f"{vectors.dtype} {vectors.shape}"
+        sound = vectors.dtype == np.int16 and vectors.ndim == 2 and len(vectors) == n_texts
+    except AttributeError:
+        given, sound = f"a {type(vectors).__qualname__}", False
+    if not sound:
         raise UsageError(
-            f"the embedder gave {vectors.dtype} {vectors.shape} for {n_texts} texts; int16 [{n_texts}, D] is valid"
+            f"the embedder gave {given} for {n_texts} texts; int16 [{n_texts}, D] is valid, as "
+            "`core.embedding_grid.quantise` makes it of vectors of any length"
         )
     length = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
     if (off := np.flatnonzero(np.abs(length - SCALE) > 1.0 + 0.5 * np.sqrt(vectors.shape[1]))).size:

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import skg_bench
 from skg_bench.app import launch
 from skg_bench.app.compose import compose
 from skg_bench.app.needed_messages import NeededMessages, needed_only
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16
 from skg_bench.embedder.hashing import Hashing
 from tests.runs import logs_alone
@@ -81,3 +84,19 @@ def test_a_message_that_nobody_says_has_its_own_vector_when_it_is_written() -> N
     assert vectors[[0, 2]].tolist() == embedder.embed(["a", "c"]).tolist()
     assert only.embed(["b"]).tolist() == embedder.embed(["b"]).tolist()
     assert (only.pure, only.digest) == (embedder.pure, embedder.digest)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [(None, "a NoneType"), ([[4000]], "a list"), (np.eye(2), r"float64 \(2, 2\)"),
+     (np.full((2, 1), np.nan), r"float64 \(2, 1\)"), (np.full((1, 1), 4000, np.int16), r"int16 \(1, 1\)")],
+)  # fmt: skip
+def test_vectors_that_are_none_are_refused_before_they_are_put_among_others(given: Any, says: str) -> None:
+    """They were cast, or ended in a traceback: of fractions it was said that a row has length 0."""
+
+    class Given(Hashing):
+        def embed(self, *_: Any) -> Any:
+            return given
+
+    with pytest.raises(UsageError, match=rf"the embedder gave {says} for 2 texts; int16 \[2, D\] is valid"):
+        NeededMessages(Given(64, 0), 3, frozenset({"b"})).embed(["a", "b", "c"])
