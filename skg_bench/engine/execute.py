@@ -32,7 +32,6 @@ from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.sharing_arms import users_of_instance, whole_instances
 from skg_bench.engine.tasks import WHOLE, Existing, Join, Part, Task, ours, tasks_left, waves
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
-from skg_bench.engine.world_checks import check_events
 from skg_bench.runfolder import shards
 from skg_bench.runfolder.manifest import UNNAMED
 
@@ -76,7 +75,6 @@ def execute(
     with _table(vectors, _pays(vectors, total - done)) as table:
         job = Job(plan, out, run, vectors, table)
         if done < total:
-            check_events(plan.simulator, plan.salted, counts, plan.weeks)
             check_controls(job.setting, plan.arms, plan.users, lambda _: progress(whole.done, total))
         for wave in waves(counts, mine):
             todo = tasks_left(plan, counts, replace(existing, mine=wave), cohort)

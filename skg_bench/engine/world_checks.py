@@ -6,26 +6,31 @@ import numpy as np
 
 from skg_bench.core.domain import Domain
 from skg_bench.core.errors import RowError, UsageError
-from skg_bench.core.grid import I32, Bool
-from skg_bench.core.world import AS_LOGGED, RIGHT, Response, World
+from skg_bench.core.grid import Bool
+from skg_bench.core.world import AS_LOGGED, RIGHT, Response
+from skg_bench.engine.plan import Plan
 
 _FIELDS = ("number", "time", "text")  # what arms see; what is meant may be drawn anew in a test of their blindness
-_TURNS = 30  # of a user that are compared
+_USERS, _TURNS = 30, 30  # of whom two are looked at, and of these as many turns
 
 
-def check_events(world: World[Any], seed: int, counts: I32, weeks: int) -> None:
-    """Hold a world to events that follow from the seed and the user alone: those of one user, begun beside another one
-    and alone. `counts` `[N]`: events of all users, by id.
+def check_events(plan: Plan) -> None:
+    """Hold the world of a plan to events that follow from the seed and the user alone: those of one user, begun beside
+    another one and alone.
 
     Raises UsageError where they differ: arms of different stacks would meet different events, and be held against one
     another all the same.
     """
-    users = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())][-2:].astype(np.int32)
+    world, seed, weeks = plan.simulator, plan.salted, plan.weeks
+    some = np.arange(min(plan.users, _USERS), dtype=np.int32)
+    counts = world.count(seed, some, weeks)
+    users = some[np.argsort(-counts, kind="stable")][: int((counts > 0).sum())][-2:]
     if len(users) < 2:
         return
+    turns = min(int(counts[users[1]]), _TURNS)
     beside, alone = world.begin(seed, users, weeks), world.begin(seed, users[1:], weeks)
     who, numbers = f"the world of domain {world.domain.name!r}: user {users[1]}", set[int]()
-    for turn in range(min(int(counts[users[1]]), _TURNS)):
+    for turn in range(turns):
         first, second = world.events(beside, turn), world.events(alone, turn)
         if (number := int(second.number[0])) in numbers:
             why = "each event of a user has a number of its own, under which its answer is kept"

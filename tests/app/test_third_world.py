@@ -376,3 +376,16 @@ def test_bad_words_are_refused_before_a_run(
     monkeypatch.delitem(sys.modules, "wordy", raising=False)
     with pytest.raises(UsageError, match=re.escape(says)):
         check_domain(Domain("d", telling="wordy:words.toml"))
+
+
+def test_a_world_with_random_numbers_of_its_own_is_refused(mine: Path) -> None:
+    """Arms of two stacks met other messages at the same times, and got a verdict."""
+    lucky = (mine / "mine" / "errands.py").read_text("utf-8").replace(
+        "pick, word = draw(keys, number, Purpose.NOVEL), draw(keys, number, Purpose.PICK)",
+        "pick, word = np.random.default_rng().random((2, len(users), n))",
+    )  # fmt: skip
+    write(mine / "mine" / "lucky.py", lucky)
+    write(mine / "mine" / "conf" / "simulator" / "lucky.yaml", "_target_: mine.lucky.Errands\nper_week: 20\n")
+    forget()
+    with pytest.raises(UsageError, match=r"domain 'errands': user \d+ has another event at turn \d+ if begun alone"):
+        skg_bench.run(["simulator=lucky", "embedder=hashing", "users=3", "weeks=1", "arms={never: [policy=never]}"])

@@ -82,6 +82,9 @@ class Timetable:
     step: int = 1  # from one number to the next
     domain: Domain = ANSWERS
 
+    def count(self, _seed: int, users: I32, _weeks: int) -> I32:
+        return np.array([3, 5, 0], np.int32)[users]
+
     def begin(self, _seed: int, users: I32, _weeks: int) -> Any:
         return users, len(users) * self.beside + self.luck * int(np.random.default_rng().integers(2**30))
 
@@ -98,12 +101,12 @@ class Timetable:
      (Timetable(step=0), r"user 0 has the event number 0 twice, at turn 1 again")],
 )  # fmt: skip
 def test_events_are_each_users_own(made: Timetable, says: str) -> None:
-    counts = np.array([3, 5, 0], np.int32)
+    plan = cast(Any, SimpleNamespace(simulator=made, salted=0, weeks=1, users=3))
     if not says:
-        check_events(cast(Any, made), 0, counts, 1)
+        check_events(plan)
         return
     with pytest.raises(UsageError, match=says):
-        check_events(cast(Any, made), 0, counts, 1)
+        check_events(plan)
 
 
 @dataclass
