@@ -1,15 +1,20 @@
 """Answers of worlds, which are checked: events that are each user's own, and responses that mean something."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from skg_bench.core.domain import Domain
+from skg_bench.core.domain import Domain, OutcomeField, StoredAs
 from skg_bench.core.errors import RowError, UsageError
 from skg_bench.core.grid import Bool
 from skg_bench.core.world import AS_LOGGED, RIGHT, Response
 from skg_bench.engine.plan import Plan
 
+_KINDS: Mapping[StoredAs, str] = {"words": "iu", "bool": "b", "int": "iu", "float": "fiu"}  # of numpy's dtypes
+_SAYS: Mapping[StoredAs, str] = {
+    "words": "codes of its levels, -1: none", "bool": "true and false", "int": "whole numbers", "float": "numbers",
+}  # fmt: skip
 _FIELDS = ("number", "time", "text")  # what arms see; what is meant may be drawn anew in a test of their blindness
 _USERS, _TURNS = 30, 30  # of whom two are looked at, and of these as many turns
 
@@ -71,11 +76,26 @@ def check_response(domain: Domain, response: Response, width: int, n: int) -> No
             f"{who}: Response.outcome is None, and the domain has {names}; give one with these fields at each turn, as "
             "metrics would count it as if nothing of it had happened"
         )
+    for each in domain.outcome:
+        _check_outcome(each, response.outcome, n, who)
     rows, delay = response.feedback.row, response.feedback.delay
     if len(rows) and not np.logical_and.reduce(sound := (rows >= 0) & (rows < n) & (delay >= 0)):
         at = _first(~sound)
         given, valid = f"row {rows[at]} and delay {delay[at]}", f"rows from 0 to {n - 1}, and seconds from 0 on"
         raise UsageError(f"{who}: Response.feedback has {given}; valid are {valid}")
+
+
+def _check_outcome(field: OutcomeField, outcome: Any, n: int, who: str) -> None:
+    try:
+        column = getattr(outcome, field.name)
+        sound = column.dtype.kind in _KINDS[field.stored] and column.shape == (n,)
+    except AttributeError:
+        column, sound = getattr(outcome, field.name, None), False
+    if not sound:
+        valid = f"an array [{n}] of {_SAYS[field.stored]}"
+        raise UsageError(f"{who}: outcome.{field.name} is {_kind(column)}; valid is {valid}")
+    if field.stored == "float" and np.logical_or.reduce(endless := np.isinf(column)):
+        raise RowError(_first(endless), f"outcome.{field.name} is infinite; valid are numbers, and NaN: none", who)
 
 
 def _first(mask: Bool) -> int:

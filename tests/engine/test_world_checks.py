@@ -136,3 +136,16 @@ def test_a_run_in_such_a_world_is_refused(tmp_path: Path, front: type[Front], sa
     made = world.plan(6, ("never",))
     with pytest.raises(UsageError, match=says):
         world.carry_out(replace(made, simulator=cast(Any, front(made.simulator))), tmp_path / "run", 6, 1000)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "says"),
+    [(np.zeros(2), r"outcome\.minutes is an array \[2\] of float64; valid is an array \[3\] of numbers"),
+     ([1.0, 2.0, 3.0], r"outcome\.minutes is a list"),
+     (np.array(["a", "b", "c"]), r"outcome\.minutes is an array \[3\] of <U1"),
+     (np.array([1.0, np.inf, 3.0]), r"outcome\.minutes is infinite; valid are numbers, and NaN: none")],
+)  # fmt: skip
+def test_fields_of_an_outcome_are_numbers_of_all_users(minutes: Any, says: str) -> None:
+    """Too few ended in a traceback of the log; an infinite one was a dash in every table."""
+    with pytest.raises(UsageError, match=says):
+        check_response(ERRANDS, response(outcome=Errand(minutes)), 2, 3)
