@@ -26,13 +26,14 @@ from skg_bench.engine.tasks import WHOLE, Part
 from skg_bench.llm.scripted import Scripted
 from skg_bench.runfolder import schema, shards
 from skg_bench.runfolder.manifest import BESIDE, MANIFEST, manifest_of, run_key
-from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.run import Run, flat
 from skg_bench.runfolder.tracking import Sink
 from skg_bench.runfolder.wholeness import faults
 
 RunState = Literal["new", "unfinished", "finished"]
 _SAMPLED = 64  # simulated users from whom the number of turns is estimated
 _READS = " (digest of what it reads: a file was changed, or is another one)"
+_TOLD_HERE = ("skg_bench.router.oracle.", "skg_bench.curator.oracle.", "skg_bench.assistant.recall.")  # as they say
 _LISTED = 12  # differences from another run that an error lists
 
 
@@ -67,6 +68,11 @@ class PreparedRun:
         reasons = [] if published is None else left_out(published["left_out"])
         lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
         lines += filter(None, [salts.caution(self.salt), self._scripted, self._rows_left_out, *self._late_cuts()])
+        if told := self.told_truth:
+            lines.append(
+                f"{', '.join(told)}: a component of another package is told what is true (sees_truth), as an oracle "
+                "is; no product can be, so that its lead is a ceiling and no finding"
+            )
         share = 0.0
         if isinstance(world := self.plan.simulator, DrawsFromCorpus):
             share = world.one_offs_again(self.plan.salted, self._sampled, self.plan.weeks)
@@ -78,6 +84,13 @@ class PreparedRun:
             "and utility are not testable; add one-offs, or lower weeks or simulator.one_off_share"
         )
         return [*lines, line]
+
+    @property
+    def told_truth(self) -> list[str]:
+        """Arms that are told what is true, by components that are none of our oracles."""
+        told = [arm.name for arm in self.plan.arms if arm.assistant.sees_truth]
+        targets = {name: [str(value) for value in flat(self.composed.arms[name]).values()] for name in told}
+        return [name for name in told if not any(target.startswith(_TOLD_HERE) for target in targets[name])]
 
     @property
     def _rows_left_out(self) -> str | None:
@@ -209,6 +222,7 @@ def manifest_fields(job: PreparedRun) -> dict[str, Any]:
         "domain": job.plan.simulator.domain.plain(),
         **({} if log is None else {"log": asdict(log.record)}),
         **({} if published is None else {"corpus": published}),
+        **({"told_truth": told} if (told := job.told_truth) else {}),
     }
 
 

@@ -27,7 +27,7 @@ _KINDS: Mapping[str, Any] = {
     "versions": Mapping[str, str], "packages": Mapping[str, Any], "commit": str | None, "dirty": str | None,
     "code": str | None, "beside": Sequence[Sequence[str]], "shards": Mapping[str, Sequence[str]],
     "files": Mapping[str, str], "digest": str, "salt": str | None, "salt_hash": str,
-    "removed_users": int,
+    "removed_users": int, "told_truth": Sequence[str],
 }  # fmt: skip
 _MOST = {"users": 2**31 - 1, "weeks": 100_000, "removed_users": 2**31 - 1}
 

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import skg_bench
+from skg_bench.analysis.gate.panel import panel
 from skg_bench.app import gate, run_identity
 from skg_bench.app.compose import compose
 from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
 from tests.analysis.gate.panels import made
+from tests.app.gate_runs import ANCHORS
 from tests.app.lab import declare, forget, write
 from tests.app.test_cli import ENVIRONMENT, call
 from tests.conformance.shared import plan_beside
@@ -97,6 +99,33 @@ def test_the_pages_components_are_played_beside_ours_in_the_conformance_tests(mi
     """As the page says: `pytest tests/conformance` runs those of installed packages, too."""
     every = [Case("router", "exact", "skg_bench"), Case("reranker", "freshness", "mine")]
     assert [arm.name for arm in plan_beside(every).arms] == ["router-exact-itself", "reranker-freshness-itself"]
+
+
+SEER = """
+from dataclasses import dataclass
+from skg_bench.router.oracle import RightSkill
+
+@dataclass(frozen=True)
+class Seer(RightSkill):
+    '''Knows which stored answer is right.'''
+"""
+
+
+def test_an_arm_that_a_package_tells_what_is_true_is_said_to_be_and_never_gated(mine: Path) -> None:
+    """The gate knew our own oracles by their names, and a build with another one passed."""
+    write(mine / "mine" / "seer.py", SEER)
+    write(mine / "mine" / "conf" / "router" / "seer.yaml", "_target_: mine.seer.Seer\nnear: false\n")
+    forget()
+    arms = f"arms={{skg: [router=seer,policy=always,curator=everything], {ANCHORS}}}"
+    run = ["run", "experiment=gate", "users=3", "weeks=2", "out=seen", arms]
+    code, out, err = call(*run)
+    assert code == 0, err
+    assert "skg: a component of another package is told what is true (sees_truth)" in " ".join((out + err).split())
+    assert skg_bench.Run("seen").manifest["told_truth"] == ["skg"]
+    with pytest.raises(
+        UsageError, match=r"arm 'skg' of seen has sees_truth in a component of another package, with whi"
+    ):
+        panel(skg_bench.Run("seen"), "skg")
 
 
 @pytest.mark.parametrize("text", ["# errands.yaml\n# @package _global_\n", "question: Does it pay?\n"])

@@ -165,6 +165,7 @@ def _refuse_truth(run: Run, arm: str) -> None:
         values = flat(run.manifest["compositions"][lived])
         parts = [f"{key.removesuffix('._target_')}=oracle" for key in values if str(values[key]).startswith(_ORACLES)]
         parts += [f"{key}={value}" for key, value in _TOLD.items() if values.get(key) == value]
+        parts += ["sees_truth in a component of another package"] if lived in run.manifest.get("told_truth", ()) else []
         if parts:
             begins = "" if lived == arm else f" begins as arm {lived!r}, which"
             raise UsageError(
