@@ -31,6 +31,7 @@ from skg_bench.app.watch import Watch
 from skg_bench.asking.asking import Prompted, components_within
 from skg_bench.asking.prompts import load_prompt
 from skg_bench.assistant.pipeline.pretraining import models
+from skg_bench.core.abilities import ReadsTables
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Keeping, Stackable
 from skg_bench.core.errors import UsageError
@@ -80,6 +81,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     files = {
         **models(plan.arms),
         **_prompts(plan.arms),
+        **_tables(plan.arms),
         **seed_books.seed_digests(plan.arms),
         **outside_digests(plan.arms),
     }
@@ -127,6 +129,22 @@ def _prompts(made: Sequence[Arm]) -> dict[str, str]:
     """Hashes of the prompt files of each arm that has some."""
     digests = {arm.name: [part.digest for part in components_within(arm) if isinstance(part, Prompted)] for arm in made}
     return {f"prompts.{name}": " ".join(hashes) for name, hashes in digests.items() if hashes}
+
+
+def _tables(made: Sequence[Arm]) -> dict[str, str]:
+    """Digests of the tables that components of each arm read, beside the world.
+
+    Raises UsageError, with the name of the arm, for tables that they do not take.
+    """
+    digests = dict[str, str]()
+    for arm in made:
+        try:
+            read = [part.tables_digest for part in components_within(arm) if isinstance(part, ReadsTables)]
+        except UsageError as error:
+            raise UsageError(f"arm {arm.name!r}: {error}") from error
+        if whole := " ".join(filter(None, read)):
+            digests[f"tables.{arm.name}"] = whole
+    return digests
 
 
 def _sizes(root: Mapping[str, Any], world: World[Any]) -> dict[str, int]:

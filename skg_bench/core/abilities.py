@@ -66,6 +66,16 @@ class StartsPrograms(Protocol):
 
 
 @runtime_checkable
+class ReadsTables(Protocol):
+    """A component beside the world that reads tables, whose content is a part of it."""
+
+    @property
+    def tables_digest(self) -> str | None:
+        """Digest of their content; None: it reads those of the package alone."""
+        ...
+
+
+@runtime_checkable
 class AnswersInWords(World[S], Protocol[S]):
     """A world that has the words of right answers."""
 

@@ -13,6 +13,7 @@ from skg_bench.app import launch, outside_sources, run_identity
 from skg_bench.app.compose import compose
 from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.core.errors import UsageError
+from skg_bench.core.package import DATA
 from tests.runs import save
 
 
@@ -217,3 +218,20 @@ def test_runs_compare_from_python(tiny_run: skg_bench.Run) -> None:
         skg_bench.compare(tiny_run, reference="nobody")
     with pytest.raises(UsageError, match="no run directory"):
         skg_bench.compare(tiny_run.path / "turns")
+
+
+def test_a_run_is_known_by_the_facts_that_a_curator_reads(elsewhere: Path) -> None:
+    """Once, a changed file of facts got the finished run of before, and a torn one ended the run in its middle."""
+    table = elsewhere / "facts.yaml"
+    text = (DATA / "facts" / "facts.yaml").read_text("utf-8")
+    table.write_text(text, "utf-8")
+    arm = f"+arms.mine=[curator=facts,curator.corpus=builtin_120,curator.facts={table}]"
+    before, again = (job("profile=smoke", arm).identity for _ in range(2))
+    table.write_text(text.replace("note that {slot} is {value}", "remember that {slot} is {value}"), "utf-8")
+    after = job("profile=smoke", arm)
+    assert before == again != after.identity
+    assert [name for name in after.data if name.startswith("tables.")] == ["tables.mine"]
+    assert not any(name.startswith("tables.") for name in job("profile=smoke", "+arms.mine=[curator=facts]").data)
+    table.write_text("known_by: {}\n", "utf-8")
+    with pytest.raises(UsageError, match=r"arm 'mine': .*facts\.yaml must have the sections"):
+        job("profile=smoke", arm)

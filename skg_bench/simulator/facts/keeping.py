@@ -54,6 +54,14 @@ class KeepsFacts:
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"curator.{name}={getattr(self, name)} must lie in [0, 1]")
 
+    @property
+    def tables_digest(self) -> str | None:
+        """Digest of the facts and the corpus that it understands; None: they are those of the package."""
+        if self.facts is None and self.corpus in OF_THE_PACKAGE:
+            return None
+        table = fact_table(self.facts, self._corpus.types, self._corpus.intents)
+        return f"{self._corpus.digest}{table.digest}"
+
     @cached_property
     def _corpus(self) -> Corpus:
         """The corpus whose requests it understands."""
