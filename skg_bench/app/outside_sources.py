@@ -13,6 +13,7 @@ from skg_bench.assistant.python import Python
 from skg_bench.assistant.python.source import ClassSource
 from skg_bench.core.abilities import StartsPrograms
 from skg_bench.core.arms import Arm
+from skg_bench.core.errors import UsageError
 from skg_bench.core.package import CONF, program_digest
 
 
@@ -20,7 +21,8 @@ def outside_digests(arms: Sequence[Arm]) -> Mapping[str, str]:
     """Class and digest of its source text, of each arm that plays one, and name and digest of each file that starts a
     program.
 
-    Raises UsageError for a class whose text is not known, and for a file that cannot be read.
+    Raises UsageError for a class whose text is not known, and for a file that cannot be read, and a peer without a
+    command.
     """
     classes = {
         f"source.{name}": " ".join(f"{source.target} {source.digest()}" for source in sources)
@@ -52,8 +54,11 @@ def _sources(arms: Sequence[Arm]) -> Iterator[tuple[str, list[ClassSource]]]:
 
 def _programs(arm: Arm) -> str:
     """Files that start programs of an arm, each with its digest; empty: it has none."""
-    parts = [part for part in components_within(arm) if isinstance(part, StartsPrograms)]
-    files = [file for part in parts for file in part.programs]
+    try:
+        parts = [part for part in components_within(arm) if isinstance(part, StartsPrograms)]
+        files = dict.fromkeys(file for part in parts for file in part.programs)
+    except UsageError as error:
+        raise UsageError(f"arm {arm.name!r}: {error}") from error
     return " ".join(f"{file.name} {program_digest(file)[:16]}" for file in files)
 
 

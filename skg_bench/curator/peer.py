@@ -57,7 +57,17 @@ class Peer(Proposer):
 
     @property
     def programs(self) -> Sequence[Path]:
-        return files_named(self.command or ())
+        """Files that words of the command name, by which a run is known. Raises UsageError where there is none."""
+        return files_named(self._given)
+
+    @property
+    def _given(self) -> Sequence[str]:
+        if self.command is None:
+            raise UsageError(
+                "curator.command is null; give the command that starts the peer, such as [python3, /path/to/peer.py], "
+                "or take curator=ace_framework"
+            )
+        return self.command
 
     def propose(self, jobs: Sequence[LearningJob]) -> list[Proposal]:
         """Proposals of the program, one job after the other."""
@@ -65,17 +75,13 @@ class Peer(Proposer):
 
     @cached_property
     def _jobs(self) -> Any:
-        if self.command is None:
-            raise UsageError(
-                "curator.command is null; give the command that starts the peer, such as [python3, /path/to/peer.py], "
-                "or take curator=ace_framework"
-            )
+        command = self._given
         try:
             from skg_bench.curator.shared.peer_jobs import PeerJobs, PeerSettings
         except ImportError as error:
             raise UsageError(f"curator=peer needs {error.name}: {install_hint('llm')}") from error
         settings = PeerSettings(
-            self.command, self.name, self.makes, self.starts, self.seconds, self.asks, self.answer_tokens, self.batches
+            command, self.name, self.makes, self.starts, self.seconds, self.asks, self.answer_tokens, self.batches
         )
         return PeerJobs(settings, self.llm)
 

@@ -79,6 +79,8 @@ def test_a_run_is_known_by_the_program_of_its_peer(tmp_path: Path, monkeypatch: 
         Path("peer.py").write_text(text)
         seen.add(prepare(compose(words)).identity)
     assert len(seen) == 2
+    with pytest.raises(UsageError, match=r"arm 'mine': curator\.command is null; give the command that starts"):
+        prepare(compose([each.replace(",'curator.command=[python3,peer.py]'", "") for each in words]))
 
 
 def test_a_peer_is_told_turn_and_book_asks_the_arms_model_and_proposes(turn: Turn) -> None:
