@@ -137,7 +137,7 @@ def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) 
                 screen.print(line, soft_wrap=True)
         turns = job.turns() if dry_run or job.state != "finished" else 0
         whole += turns if job.state != "finished" else 0
-        cost = f", {_about([job])}{turns:,} turns" if turns else ""
+        cost = f", {_about([job])}{turns:,} turns{job.share}" if turns else ""
         screen.print(f"{job.out} ({job.state}){_swept(job, jobs)}{cost}", soft_wrap=True)
     return whole
 

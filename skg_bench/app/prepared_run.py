@@ -57,6 +57,11 @@ class PreparedRun:
         """Is `turns` exact?"""
         return isinstance(self.plan.simulator, HasRecord)
 
+    @property
+    def share(self) -> str:
+        """Words behind the number of turns: whose they are where a part of the run is carried out."""
+        return "" if self.part == WHOLE else " in all parts"
+
     def turns(self) -> int:
         """Turns of all arms: counted in a log, else estimated from the numbers of events of the first users."""
         counts = self.plan.simulator.count(self.plan.salted, self._sampled, self.plan.weeks)

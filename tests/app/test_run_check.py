@@ -314,3 +314,10 @@ def test_a_run_in_the_place_of_a_log_is_said_to_be_one(tiny_run: skg_bench.Run) 
     assert f"{tiny_run.path} is a run, and no log: the command that made it goes on" in refused(
         "run", str(tiny_run.path)
     )
+
+
+def test_turns_are_said_to_be_those_of_all_parts(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    """Once, an array job said of each of its parts that it simulates the whole run."""
+    ends = {part: call("run", "--dry-run", *tiny, *part)[1].splitlines()[-1] for part in ((), ("part=1/2",))}
+    assert ends[()].endswith(" turns")
+    assert ends["part=1/2",] == f"{ends[()]} in all parts"
