@@ -75,7 +75,7 @@ def whole_comparison(
     from skg_bench.analysis.comparison.compare import compare as paired
     from skg_bench.analysis.report.hidden_memory import silence_sentences
     from skg_bench.analysis.report.outside_arms import unjudged_answers
-    from skg_bench.runfolder.cautions import few_users
+    from skg_bench.runfolder.cautions import few_users, unfinished_run
     from skg_bench.runfolder.measured_run import instance_words, measured_run
     from skg_bench.runfolder.run import needs_right
 
@@ -94,7 +94,8 @@ def whole_comparison(
     few = few_users(compared.users, "instance" if shared else "user")
     silent = dict.fromkeys(sentence.text for run in opened for sentence in silence_sentences(run))
     unjudged = [f"{run.path}: {text}" if len(opened) > 1 else text for run in opened for text in unjudged_answers(run)]
-    gaps = (*filter(None, [few]), *shared, *silent, *unjudged, *compared.gaps)
+    warnings = filter(None, [*map(unfinished_run, opened), few])
+    gaps = (*warnings, *shared, *silent, *unjudged, *compared.gaps)
     return replace(compared, gaps=gaps, rows=rows)
 
 

@@ -17,7 +17,9 @@ from skg_bench.app.replay_tables import STEP_WORDS, VALUE_WORDS, ends_in_words, 
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.temporary import PUBLIC_MODE
-from skg_bench.runfolder.cautions import few_users
+from skg_bench.runfolder.cautions import few_users, unfinished_run
+from skg_bench.runfolder.manifest import MANIFEST
+from skg_bench.runfolder.run import Run
 from skg_bench.simulator.logs.outcome_models import ModelKind
 
 FIGURE_FILES = (".svg", ".html")
@@ -63,8 +65,8 @@ def show_estimates(
             progress=progress,
         )  # fmt: skip
     parts = replay_parts(log, estimates) if estimates.replays else _parts(log, estimates, by_row=by_row)
-    if few := few_users(estimates.users or 0):
-        parts = [*parts, few]
+    unfinished = unfinished_run(Run(log)) if (log / MANIFEST).is_file() else ""
+    parts = [*filter(None, [unfinished]), *parts, *filter(None, [few_users(estimates.users or 0)])]
     screen = console()
     for part, before in zip(parts, [None, *parts], strict=False):
         if isinstance(part, str):

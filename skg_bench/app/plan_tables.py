@@ -11,6 +11,7 @@ from skg_bench.app.estimate_tables import named_target
 from skg_bench.app.progress import console, progress_bars
 from skg_bench.app.table_blocks import show_table
 from skg_bench.core.text import plural
+from skg_bench.runfolder.cautions import unfinished_run
 from skg_bench.runfolder.run import Run
 from skg_bench.runfolder.telling import telling_of
 
@@ -53,6 +54,8 @@ def show_plan(
     )
     headings = ["design", "users", "95 % interval", f"{noun}s", "answers differ", "lost", "US dollars"]
     show_table(screen, headings, [_cells(design) for design in plan.designs])
+    if unfinished := unfinished_run(run):
+        screen.print(f"* {unfinished}", soft_wrap=True)
     for line in _notes(plan, noun):
         screen.print(line, soft_wrap=True)
 

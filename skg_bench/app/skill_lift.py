@@ -23,7 +23,7 @@ from skg_bench.core.errors import UsageError, nearest
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.text import plural, printable
-from skg_bench.runfolder.cautions import few_users
+from skg_bench.runfolder.cautions import few_users, unfinished_run
 from skg_bench.runfolder.manifest import salted_seed
 from skg_bench.runfolder.measured_run import measured_run, shared_by
 from skg_bench.runfolder.run import Run, made_here
@@ -109,7 +109,7 @@ def show_worths(worths: SkillWorths, out: Path | None) -> None:
     """
     screen, lifts = console(), worths.lifts
     answers = worths.run.domain.answers
-    for line in _sentences(worths):
+    for line in filter(None, [unfinished_run(worths.run), *_sentences(worths)]):
         screen.print(line, soft_wrap=True)
     if worths.played is None:
         more = "" if answers else ", nor what it did to how the user hears the next one"

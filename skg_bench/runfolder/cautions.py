@@ -1,6 +1,8 @@
-"""Warning about comparisons of few users, wherever verdicts are shown."""
+"""Warnings about comparisons of few users and of unfinished runs, wherever verdicts are shown."""
 
 from skg_bench.core.text import plural
+from skg_bench.runfolder.manifest import users_left
+from skg_bench.runfolder.run import Run
 
 FEW_USERS = 4  # with fewer users an interval is not to be trusted, whatever its width
 
@@ -18,3 +20,11 @@ def few_users(users: int, unit: str = "user") -> str:
 def trusted_verdict(verdict: str, users: int, unit: str = "user") -> str:
     """The verdict, as a list of runs gives it without its warning; of few users, or units, that they decide nothing."""
     return verdict if users >= FEW_USERS else f"undecided by {plural(users, unit)}"
+
+
+def unfinished_run(run: Run) -> str:
+    """Warning about a run of which users are missing; empty for a finished one."""
+    if run.finished:
+        return ""
+    here, whole = sum(map(len, run.rows())), plural(users_left(run.manifest), "user")
+    return f"{run.path} is unfinished, with {here:,} of {whole}: its `skg-bench run` command goes on with it"

@@ -321,3 +321,14 @@ def test_turns_are_said_to_be_those_of_all_parts(elsewhere: Path, tiny: tuple[st
     ends = {part: call("run", "--dry-run", *tiny, *part)[1].splitlines()[-1] for part in ((), ("part=1/2",))}
     assert ends[()].endswith(" turns")
     assert ends["part=1/2",] == f"{ends[()]} in all parts"
+
+
+@pytest.mark.parametrize("words", [
+    ("compare", "here"), ("skills", "here", "--arm", "skg"), ("plan", "here", "--arm", "skg", "--effect", "0.5"),
+    ("estimate", "here", "--arm", "skg", "--target", "never=[policy=never]"),
+])  # fmt: skip
+def test_figures_of_an_unfinished_run_are_said_to_be_so(half: tuple[str, ...], words: tuple[str, ...]) -> None:
+    """Once, `compare` gave a verdict on the users who were there, and named no others."""
+    code, out, _ = call(*words)
+    assert code == 0
+    assert "here is unfinished, with 256 of 260 users: its `skg-bench run` command goes on with it" in out
