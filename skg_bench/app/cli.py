@@ -357,12 +357,25 @@ def main() -> None:
     processes.collect_seldom()
     processes.load_pandas_late()
     interrupts.install_handlers()
+    _open_streams()
     _spell_out()
     try:
         with plain_errors():  # of what typer prints itself, such as --help onto a full disk
             app()
     except typer.Exit as ended:
         sys.exit(ended.exit_code)
+
+
+def _open_streams() -> None:
+    """Opens what the caller closed (`>&-`), so that nothing is printed there: it would be an error, with the exit code
+    of a gate that says no. The lowest descriptors are taken, which a file of the run would else get.
+    """
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115  for the whole process
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
 def _spell_out() -> None:

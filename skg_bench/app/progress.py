@@ -25,6 +25,7 @@ from skg_bench.core.text import plural, printable, wrapped
 
 Report = Callable[[int, int], None]
 _REPLAYED = "skg_bench.simulator.logs.recorded.Recorded"  # a log may hold fewer users and weeks than are asked for
+_LEAST_WIDTH = 20  # columns; COLUMNS=0, as some programs set it, means that the width is not known
 _EVERY = 5.0  # seconds between plain lines
 _EARLY = 0.05  # share that is done before it is said how long the rest takes: the first turns are slow
 
@@ -126,8 +127,11 @@ def console(file: TextIO | None = None) -> Console:
     """`file`, default standard output, as wide as the terminal or as COLUMNS says; elsewhere 160 characters. Whatever a
     command prints goes through here, so that no message or name can command a terminal.
     """
-    known = (file or sys.stdout).isatty() or "COLUMNS" in os.environ
-    return _Clean(file=file, width=None if known else 160, highlight=False, markup=False, emoji=False)
+    given = os.environ.get("COLUMNS")
+    width = None if given is not None or (file or sys.stdout).isatty() else 160
+    if given is not None and not (given.isdecimal() and int(given) >= _LEAST_WIDTH):
+        width = 80
+    return _Clean(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
 def run_headline(root: Mapping[str, Any]) -> str:
