@@ -48,6 +48,8 @@ def _name(value: Any) -> str | None:
 
 
 def _path(value: Any) -> str | None:
+    if isinstance(value, str) and value.partition("/")[0] == "~":
+        return "would be a folder called ~ here, as no shell has replaced it; write the whole path"
     return None if value is None or (isinstance(value, str) and value) else "must be a folder, or null"
 
 

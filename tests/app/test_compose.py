@@ -339,6 +339,8 @@ def test_a_resolver_cannot_be_spelt_in_another_way(conf: Path, monkeypatch: pyte
 def test_a_value_is_shown_as_a_command_writes_it(conf: Path) -> None:
     with pytest.raises(UsageError, match="workers=null must be a whole number from 1 to 1024"):
         compose(["workers=null"])
+    with pytest.raises(UsageError, match="out='~/runs' would be a folder called ~ here"):
+        compose(["out='~/runs'"])
 
 
 def test_a_text_may_name_another_key(conf: Path) -> None:
