@@ -152,7 +152,8 @@ def _of_arms(text: str, where: str) -> Override:
         table = yaml.safe_load(value or "null")
     except yaml.YAMLError as error:
         raise UsageError(
-            f"{where}{text}: write +arms.NAME=[policy=never,...] ({' '.join(str(error).split())})"
+            f"{where}{text}: write +arms.NAME=[policy=never,...]; several values are several arms, each with its own "
+            f"name ({' '.join(str(error).split())})"
         ) from error
     return Override(text, path, table, sign in ("+", "++"), sign == "~", choice=False)
 

@@ -108,3 +108,8 @@ def test_a_composition_from_a_file_has_the_keys_of_an_arm(change: dict[str, obje
     kept = {key: value for key, value in composition.items() if key not in change or value is not None}
     with pytest.raises(UsageError, match=message):
         made_of({"skg": kept}, COMMAND_LINE)
+
+
+def test_values_of_a_sweep_over_an_arm_are_said_to_be_arms() -> None:
+    with pytest.raises(UsageError, match=r"several values are several arms, each with its own name \(expected"):
+        compose(["+arms.mine=[policy.threshold=0.5],[policy.threshold=0.6]"])
