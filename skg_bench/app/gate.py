@@ -70,8 +70,8 @@ def gate(
     run = measured_run(opened_run(run))
     main = baselines.read_baseline(Path(baseline))
     _refuse_unproven(main.panel, str(baseline), unproven)
-    refuse_hidden(main.rules, run, main.panel.arm, baseline)
     new = panel(run, main.panel.arm)
+    refuse_hidden(main.rules, run, main.panel.arm, baseline)
     references = [Reference("baseline", main.panel, main.rules, str(baseline)), *_drift(main, baseline)]
     if release is not None:
         last = baselines.read_baseline(Path(release))

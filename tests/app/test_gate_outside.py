@@ -50,3 +50,25 @@ def test_a_cache_passes_beside_itself_and_fails_with_a_lower_threshold(
     assert "does not answer this" in reasons[1]  # a class has no threshold, and `compare` calls it so
     assert "reason: does not answer this" in " ".join(out.split())
     assert [word for word in ("threshold", "wrong source", "shortlist", "score") if word in reasons[1]] == []
+
+
+_DROPPING = """
+
+class Dropping(SemanticCache):
+    def answer(self, user, time, message, model):
+        return super().answer(user, time, message, model).split("[")[0]
+"""
+
+
+def test_a_cache_that_drops_references_is_refused_for_that(
+    play: Callable[..., Path], repository: Path, tmp_path: Path
+) -> None:
+    """A baseline with rules on hits is not at fault, though nobody can tell what such a cache answers from memory."""
+    file = str(tmp_path / "mine.json")
+    arms = cache(repository, 0.9)
+    assert call("gate", "--baseline", file, "--update", "--arm", "mine", str(play(arms, "weeks=1")))[0] == 0
+    with (repository / "cache.py").open("a", encoding="utf-8") as module:
+        module.write(_DROPPING)
+    code, _, err = call("gate", "--baseline", file, str(play(arms.replace(":SemanticCache", ":Dropping"), "weeks=1")))
+    assert code == 2
+    assert "gave answers of its own that the world cannot judge" in err

@@ -100,7 +100,7 @@ def panel(run: Run, arm: str) -> Panel:
     if not tally.judged:
         raise UsageError(
             f"arm {arm!r} of {run.path} gave answers of its own that the world cannot judge; gate an arm whose answers "
-            "the world can judge"
+            "the world can judge: words of a class with the [answer ...] of its model's"
         )
     imported = run.manifest.get("imported")
     anchors = {} if imported else dict(zip((NEVER_ANCHOR, ORACLE_ANCHOR), _anchors(run, arm), strict=True))
