@@ -73,9 +73,9 @@ class PreparedRun:
         reasons = [] if published is None else left_out(published["left_out"])
         lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
         lines += filter(None, [salts.caution(self.salt), self._scripted, self._rows_left_out, *self._late_cuts()])
-        if told := self.told_truth:
+        if seers := self.told_truth:
             lines.append(
-                f"{', '.join(told)}: a component of another package is told what is true (sees_truth), as an oracle "
+                f"{', '.join(seers)}: a component of another package is told what is true (sees_truth), as an oracle "
                 "is; no product can be, so that its lead is a ceiling and no finding"
             )
         share = 0.0
@@ -93,9 +93,9 @@ class PreparedRun:
     @property
     def told_truth(self) -> list[str]:
         """Arms that are told what is true, by components that are none of our oracles."""
-        told = [arm.name for arm in self.plan.arms if arm.assistant.sees_truth]
-        targets = {name: [str(value) for value in flat(self.composed.arms[name]).values()] for name in told}
-        return [name for name in told if not any(target.startswith(_TOLD_HERE) for target in targets[name])]
+        seers = [arm.name for arm in self.plan.arms if arm.assistant.sees_truth]
+        targets = {name: [str(value) for value in flat(self.composed.arms[name]).values()] for name in seers}
+        return [name for name in seers if not any(target.startswith(_TOLD_HERE) for target in targets[name])]
 
     @property
     def _rows_left_out(self) -> str | None:
@@ -227,7 +227,7 @@ def manifest_fields(job: PreparedRun) -> dict[str, Any]:
         "domain": job.plan.simulator.domain.plain(),
         **({} if log is None else {"log": asdict(log.record)}),
         **({} if published is None else {"corpus": published}),
-        **({"told_truth": told} if (told := job.told_truth) else {}),
+        **({"told_truth": seers} if (seers := job.told_truth) else {}),
     }
 
 

@@ -50,7 +50,7 @@ from skg_bench.engine.replies import (
 from skg_bench.engine.scene import Answered, CohortState, Lesson, Scene, Turn, draws_of
 from skg_bench.engine.text_view import HeardSimilarity, HeardTexts
 from skg_bench.engine.worded import own_asks, worded_answer
-from skg_bench.engine.world_checks import check_response
+from skg_bench.engine.world_checks import check_world_response
 
 _FOREVER = np.iinfo(np.int64).max
 
@@ -184,7 +184,7 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     now = served(how, known)
     now = now if spoken_words is None else spoken_words.to_world(now, reads=scene.reading is not None)
     state.users, response = scene.world.respond(state.users, turn.event, now, turn.draws)
-    check_response(scene.world.domain, response, state.given.shape[1], len(now.how))
+    check_world_response(scene.world.domain, response, state.given.shape[1], len(now.how))
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
     if spoken_words is not None:

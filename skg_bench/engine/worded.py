@@ -20,7 +20,7 @@ from skg_bench.core.world import FALLBACK, PROMPTED, STORED, UNREAD, Ledger, Ser
 from skg_bench.engine.costs import as_served, total
 from skg_bench.engine.replies import check_reply, in_prompt, reply_parts
 from skg_bench.engine.scene import Answered, CohortState, OwnAsks, Said, Scene, Turn
-from skg_bench.engine.world_checks import check_response
+from skg_bench.engine.world_checks import check_world_response
 
 
 def own_asks(scene: Scene, state: CohortState, event: U64) -> OwnAsks | None:
@@ -55,7 +55,7 @@ def worded_answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) ->
     nobody, none = np.full(n, np.nan), np.full(n, -1, np.int32)
     now = Served(how, answer, nobody, nobody, none, UNREAD, in_prompt(reply, answer), speech.words)
     state.users, response = scene.world.respond(state.users, turn.event, now, turn.draws)
-    check_response(scene.world.domain, response, state.given.shape[1], len(now.how))
+    check_world_response(scene.world.domain, response, state.given.shape[1], len(now.how))
     columns = scene.world.domain.columns(response.outcome)
     scene.world.domain.check_feedback(response.feedback)
     minted = (calls(how) & (response.answer == turn.event.number)).nonzero()[0]

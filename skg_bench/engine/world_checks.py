@@ -51,7 +51,7 @@ def check_events(plan: Plan) -> None:
                 )
 
 
-def check_response(domain: Domain, response: Response, width: int, n: int) -> None:
+def check_world_response(domain: Domain, response: Response, width: int, n: int) -> None:
     """Hold the response of a world to `n` users, whose answers have handles below `width`, to what it may say.
 
     Raises RowError for the first user for whom it says something else, and UsageError for what is no response.

@@ -13,7 +13,7 @@ from skg_bench.core.errors import RowError, UsageError
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import F64, I32
 from skg_bench.core.world import NEAR, RIGHT, WRONG, Response
-from skg_bench.engine.world_checks import check_events, check_response
+from skg_bench.engine.world_checks import check_events, check_world_response
 from tests.laws import world
 from tests.laws.worlds_apart import Front
 
@@ -40,8 +40,8 @@ def response(quality: Any = (RIGHT, NEAR, WRONG), answer: Any = (0, 1, -1), **mo
 
 
 def test_a_response_that_means_something_is_taken() -> None:
-    check_response(ANSWERS, response(), 2, 3)
-    check_response(ERRANDS, response(outcome=Errand(np.zeros(3))), 2, 3)
+    check_world_response(ANSWERS, response(), 2, 3)
+    check_world_response(ERRANDS, response(outcome=Errand(np.zeros(3))), 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -56,18 +56,18 @@ def test_a_response_that_means_something_is_taken() -> None:
 )  # fmt: skip
 def test_a_response_that_means_nothing_is_refused(given: Response, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        check_response(ANSWERS, given, 2, 3)
+        check_world_response(ANSWERS, given, 2, 3)
 
 
 def test_a_quality_is_refused_for_its_user() -> None:
     with pytest.raises(RowError) as caught:
-        check_response(ANSWERS, response((2, 7, 2)), 2, 3)
+        check_world_response(ANSWERS, response((2, 7, 2)), 2, 3)
     assert (caught.value.row, caught.value.component) == (1, "the world of domain 'answers'")
 
 
 def test_an_outcome_that_is_declared_is_given() -> None:
     with pytest.raises(UsageError, match=r"Response\.outcome is None, and the domain has minutes; give one"):
-        check_response(ERRANDS, response(), 2, 3)
+        check_world_response(ERRANDS, response(), 2, 3)
 
 
 # -------------------------------------------------------------------------------------------------------- events
@@ -148,4 +148,4 @@ def test_a_run_in_such_a_world_is_refused(tmp_path: Path, front: type[Front], sa
 def test_fields_of_an_outcome_are_numbers_of_all_users(minutes: Any, says: str) -> None:
     """Too few ended in a traceback of the log; an infinite one was a dash in every table."""
     with pytest.raises(UsageError, match=says):
-        check_response(ERRANDS, response(outcome=Errand(minutes)), 2, 3)
+        check_world_response(ERRANDS, response(outcome=Errand(minutes)), 2, 3)

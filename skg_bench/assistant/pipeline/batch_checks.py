@@ -66,10 +66,10 @@ def curated_by(
 
 def _check_numbers(curator: Any, batch: Batch, turn: int, books: Skillbooks, rows: I64 | None) -> None:
     n, m = books.n_skills.shape[0], batch.op.shape[0]
-    own = (batch.row >= 0) & (batch.row < n)
-    have = books.n_skills[batch.row * own] + m * (batch.op == REMOVE)  # a batch may remove what it adds
+    theirs = (batch.row >= 0) & (batch.row < n)
+    have = books.n_skills[batch.row * theirs] + m * (batch.op == REMOVE)  # a batch may remove what it adds
     holds = {
-        "row": own,
+        "row": theirs,
         "op": (batch.op >= 0) & (batch.op <= REMOVE),
         "skill": (batch.op == ADD) | ((batch.skill >= 0) & (batch.skill < have)),
         "source": (batch.source >= -1) & (batch.source <= turn),
@@ -78,14 +78,14 @@ def _check_numbers(curator: Any, batch: Batch, turn: int, books: Skillbooks, row
         "uses": (batch.uses >= 0) & (batch.uses <= 1),
         "reason": (batch.reason >= 0) & (batch.reason < len(curator.reasons)),
     }
-    sound = own
+    sound = theirs
     for each in holds.values():
         sound = sound & each
     if np.logical_and.reduce(sound):
         return
     at = int(np.argwhere(~sound)[0][0])
     name = next(name for name, each in holds.items() if not each[at])
-    row = int(batch.row[at]) if own[at] else 0
+    row = int(batch.row[at]) if theirs[at] else 0
     valid = {
         "row": f"0 to {n - 1}, the users of the call", "op": f"0 to {REMOVE}: {', '.join(OPERATIONS)}",
         "skill": f"ids of the skills that this user has, which are {books.n_skills[row]}",

@@ -40,24 +40,24 @@ def shortlist_by(router: Any, query: Query, books: Skillbooks, rows: I64 | None 
                 f"{_place(router)}.route gave {skill.shape[1]} places; valid are at most router.top_k={router.top_k}"
             )
         listed = skill >= 0
-        own = (skill >= -1) & (skill < books.n_skills[:, None])
+        theirs = (skill >= -1) & (skill < books.n_skills[:, None])
         rated = (similarity >= 0) & (similarity <= 1) & (listed | (similarity == 0))  # no NaN
-        sound = own & rated & (books.active[np.arange(n)[:, None], skill * own] | ~listed)
+        sound = theirs & rated & (books.active[np.arange(n)[:, None], skill * theirs] | ~listed)
         ordered = skill.copy()
         ordered.sort(axis=1)
         sound[:, 1:] &= ((ordered[:, 1:] != ordered[:, :-1]) | (ordered[:, 1:] < 0)) & (listed[:, :-1] | ~listed[:, 1:])
         if not np.logical_and.reduce(sound, axis=None):
             row, place = np.argwhere(~sound)[0].tolist()
-            what = _fault(made, books, (row, place), own=bool(own[row, place]), rated=bool(rated[row, place]))
+            what = _fault(made, books, (row, place), theirs=bool(theirs[row, place]), rated=bool(rated[row, place]))
             raise RowError(_row(rows, row), what)
     return made
 
 
-def _fault(made: Shortlist, books: Skillbooks, at: tuple[int, int], *, own: bool, rated: bool) -> str:
-    """What is wrong with a shortlist, of which the place `at` is not sound."""
+def _fault(made: Shortlist, books: Skillbooks, at: tuple[int, int], *, theirs: bool, rated: bool) -> str:
+    """Fault of a shortlist at a place that is not sound, in words."""
     row, place = at
     skill = made.skill[at]
-    if not own:
+    if not theirs:
         valid = "valid are ids from 0 on, and -1 beyond the end"
         return f"listed skill {skill}, and this user's book has {books.n_skills[row]}; {valid}"
     if not rated:
