@@ -87,12 +87,11 @@ def check_world_response(domain: Domain, response: Response, width: int, n: int)
 
 def _check_outcome(field: OutcomeField, outcome: Any, n: int, who: str) -> None:
     try:
-        column = getattr(outcome, field.name)
-        sound = column.dtype.kind in _KINDS[field.stored] and column.shape == (n,)
+        column: Any = getattr(outcome, field.name)
     except AttributeError:
-        column, sound = getattr(outcome, field.name, None), False
-    if not sound:
-        valid = f"an array [{n}] of {_SAYS[field.stored]}"
+        column = None
+    valid = f"an array [{n}] of {_SAYS[field.stored]}"
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in _KINDS[field.stored] or column.shape != (n,):
         raise UsageError(f"{who}: outcome.{field.name} is {_kind(column)}; valid is {valid}")
     if field.stored == "float" and np.logical_or.reduce(endless := np.isinf(column)):
         raise RowError(_first(endless), f"outcome.{field.name} is infinite; valid are numbers, and NaN: none", who)
