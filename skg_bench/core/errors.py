@@ -76,8 +76,7 @@ class naming:  # noqa: N801  read as a word: with naming(component)
             return
         if isinstance(error, RowError):
             raise error.by(self._component) from error
-        made = type(self._component)
-        name = self._component if isinstance(self._component, str) else f"{made.__module__}.{made.__qualname__}"
+        name = self._component if isinstance(self._component, str) else dotted_name(self._component)
         if isinstance(error, IndexError):
             raise IndexError(f"{name}, which is given its own rows: {error}") from error
         if isinstance(error, ValueError) and str(error).endswith("is read-only"):  # as numpy says it
@@ -85,6 +84,11 @@ class naming:  # noqa: N801  read as a word: with naming(component)
                 f"{name} writes into a read-only array ({error}). All arrays that a component is given are read-only, "
                 "as others read them too; write into a copy, as in `time = query.time.copy()`"
             ) from error
+
+
+def dotted_name(component: object) -> str:
+    """Module and name of a component's class."""
+    return f"{type(component).__module__}.{type(component).__qualname__}"
 
 
 def nearest(given: str, valid: Iterable[str]) -> str:

@@ -35,6 +35,13 @@ def read_only(*arrays: np.ndarray | None) -> None:
             array.flags.writeable = False
 
 
+def kind_in_words(given: object) -> str:
+    """An array with its shape and dtype, or the type of something else, for errors."""
+    if isinstance(given, np.ndarray):
+        return f"an array {list(given.shape)} of {given.dtype}"
+    return f"a {type(given).__qualname__}"
+
+
 def snap(x: F64, out: F64 | None = None) -> F64:
     """`x` rounded to multiples of 2**-16, in a new array or in `out`."""
     out = np.multiply(x, 65536.0, out=out)

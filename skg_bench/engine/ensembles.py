@@ -24,7 +24,7 @@ from skg_bench.core.assistant import (
     Stackable,
 )  # fmt: skip
 from skg_bench.core.batch import Batch
-from skg_bench.core.errors import RowError, UsageError, naming
+from skg_bench.core.errors import RowError, UsageError, dotted_name, naming
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, read_only
 from skg_bench.core.learning_jobs import Course, Jobs
@@ -132,7 +132,7 @@ class Alone:
 
     def _check(self, answered: Any, n: int, assistant: Any) -> None:
         """Raises UsageError, which names arm and assistant, for a reply that is none."""
-        where = f"arm {self.arm.name!r}: {type(assistant).__module__}.{type(assistant).__qualname__}.answer"
+        where = f"arm {self.arm.name!r}: {dotted_name(assistant)}.answer"
         if not (isinstance(answered, tuple) and len(answered) == 2 and isinstance(answered[1], Reply)):
             gave = answered[1] if isinstance(answered, tuple) and len(answered) == 2 else answered
             raise UsageError(f"{where} gave a {type(gave).__qualname__}; valid is (state, Reply)")

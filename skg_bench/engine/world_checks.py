@@ -7,7 +7,7 @@ import numpy as np
 
 from skg_bench.core.domain import Domain, OutcomeField, StoredAs
 from skg_bench.core.errors import RowError, UsageError
-from skg_bench.core.grid import Bool
+from skg_bench.core.grid import Bool, kind_in_words
 from skg_bench.core.world import AS_LOGGED, RIGHT, Response
 from skg_bench.engine.plan import Plan
 
@@ -62,7 +62,7 @@ def check_world_response(domain: Domain, response: Response, width: int, n: int)
     except AttributeError:
         whole = False
     if not whole:
-        given = ", ".join(f"{name}: {_kind(each)}" for name, each in (("quality", quality), ("answer", answer)))
+        given = ", ".join(f"{name}: {kind_in_words(each)}" for name, each in (("quality", quality), ("answer", answer)))
         valid = f"arrays of whole numbers [{n}], with quality WRONG, NEAR or RIGHT (core/world.py)"
         raise UsageError(f"{who}: Response has {given}; valid are {valid}")
     sound = (quality >= AS_LOGGED) & (quality <= RIGHT) & (answer >= -1) & (answer < width)
@@ -92,16 +92,10 @@ def _check_outcome(field: OutcomeField, outcome: Any, n: int, who: str) -> None:
         column = None
     valid = f"an array [{n}] of {_SAYS[field.stored]}"
     if not isinstance(column, np.ndarray) or column.dtype.kind not in _KINDS[field.stored] or column.shape != (n,):
-        raise UsageError(f"{who}: outcome.{field.name} is {_kind(column)}; valid is {valid}")
+        raise UsageError(f"{who}: outcome.{field.name} is {kind_in_words(column)}; valid is {valid}")
     if field.stored == "float" and np.logical_or.reduce(endless := np.isinf(column)):
         raise RowError(_first(endless), f"outcome.{field.name} is infinite; valid are numbers, and NaN: none", who)
 
 
 def _first(mask: Bool) -> int:
     return int(mask.nonzero()[0][0])
-
-
-def _kind(given: Any) -> str:
-    if isinstance(given, np.ndarray):
-        return f"an array {list(given.shape)} of {given.dtype}"
-    return f"a {type(given).__qualname__}"

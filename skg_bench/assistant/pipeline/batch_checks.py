@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.batch import ADD, OPERATIONS, REMOVE, TAG_RATINGS, Batch
-from skg_bench.core.errors import RowError, UsageError, naming
+from skg_bench.core.errors import RowError, UsageError, dotted_name, naming
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I64, Bool
+from skg_bench.core.grid import I64, Bool, kind_in_words
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
@@ -28,7 +28,9 @@ def offers_by(curator: Any, seen: Observation, memory: Any) -> Bool:
     except AttributeError:
         sound = False
     if not sound:
-        raise UsageError(f"{_place(curator)}.offers gave {_kind(offers)}; valid is an array of true and false [{n}]")
+        raise UsageError(
+            f"{dotted_name(curator)}.offers gave {kind_in_words(offers)}; valid is an array of true and false [{n}]"
+        )
     return offers
 
 
@@ -56,7 +58,7 @@ def curated_by(
             sound = False
         if not sound:
             valid = "a memory and a Batch of arrays of whole numbers, one for each operation"
-            raise UsageError(f"{_place(curator)}.curate gave {_listing(made)}; valid is {valid}")
+            raise UsageError(f"{dotted_name(curator)}.curate gave {_listing(made)}; valid is {valid}")
         if shape[0]:
             _check_numbers(curator, batch, seen.turn, books, rows)
             if not curator.sees_truth:
@@ -110,23 +112,13 @@ def _check_texts(batch: Batch, seen: Observation, reaction: Reaction) -> None:
             seen.context.texts.read(text[which], row[which])
 
 
-def _listing(given: Any) -> str:
+def _listing(given: object) -> str:
     if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Batch)):
-        return f"({', '.join(map(_kind, given))})" if isinstance(given, tuple) else _kind(given)
+        return f"({', '.join(map(kind_in_words, given))})" if isinstance(given, tuple) else kind_in_words(given)
     batch = given[1]
     shape, columns = np.shape(batch.op), {name: getattr(batch, name) for name in _COLUMNS}
     wrong = [
         name for name, each in columns.items()
         if not isinstance(each, np.ndarray) or each.dtype.kind not in _WHOLE or each.ndim != 1 or each.shape != shape
     ]  # fmt: skip
-    return f"a Batch with {np.size(batch.op)} operations, of which `{wrong[0]}` is {_kind(columns[wrong[0]])}"
-
-
-def _kind(given: Any) -> str:
-    if isinstance(given, np.ndarray):
-        return f"an array {list(given.shape)} of {given.dtype}"
-    return f"a {type(given).__qualname__}"
-
-
-def _place(component: object) -> str:
-    return f"{type(component).__module__}.{type(component).__qualname__}"
+    return f"a Batch with {np.size(batch.op)} operations, of which `{wrong[0]}` is {kind_in_words(columns[wrong[0]])}"

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.deciding import Candidates
-from skg_bench.core.errors import RowError, UsageError, naming
-from skg_bench.core.grid import F64, I64
+from skg_bench.core.errors import RowError, UsageError, dotted_name, naming
+from skg_bench.core.grid import F64, I64, kind_in_words
 from skg_bench.core.types import Query, Reranker, Scorer, Shortlist, Skillbooks, TrainingRows
 
 _LARGEST_LOGIT = 2.0**40
@@ -30,14 +30,15 @@ def shortlist_by(router: Any, query: Query, books: Skillbooks, rows: I64 | None 
         except AttributeError:
             numbers = False
         if not numbers:
-            raise UsageError(f"{_place(router)}.route gave {_listing(made)}; valid is a Shortlist of an array of whole "
-                             "numbers and one of fractions")  # fmt: skip
+            valid = "a Shortlist of an array of whole numbers and one of fractions"
+            raise UsageError(f"{dotted_name(router)}.route gave {_listing(made)}; valid is {valid}")
         if skill.ndim != 2 or skill.shape[0] != n or similarity.shape != skill.shape:
-            where, shapes = f"{_place(router)}.route", f"{skill.shape} and {similarity.shape}"
+            where, shapes = f"{dotted_name(router)}.route", f"{skill.shape} and {similarity.shape}"
             raise UsageError(f"{where} gave {shapes}; valid is [{n}, K] for both")
         if skill.shape[1] > router.top_k:
             raise UsageError(
-                f"{_place(router)}.route gave {skill.shape[1]} places; valid are at most router.top_k={router.top_k}"
+                f"{dotted_name(router)}.route gave {skill.shape[1]} places; valid are at most "
+                f"router.top_k={router.top_k}"
             )
         listed = skill >= 0
         theirs = (skill >= -1) & (skill < books.n_skills[:, None])
@@ -87,10 +88,11 @@ def scores_by(scorer: Scorer, features: F64) -> F64:
         shaped = False
     if not shaped:
         valid = f"an array of numbers {list(features.shape[:2])}, a logit for each candidate"
-        raise UsageError(f"{_place(scorer)}.score gave {_kind(logits)}; valid is {valid}")
+        raise UsageError(f"{dotted_name(scorer)}.score gave {kind_in_words(logits)}; valid is {valid}")
     if not np.logical_and.reduce(sound := np.abs(logits) < _LARGEST_LOGIT, axis=None):  # nor NaN
         raise UsageError(
-            f"{_place(scorer)}.score gave the logit {logits[~sound][0]}; valid are numbers between -2**40 and 2**40"
+            f"{dotted_name(scorer)}.score gave the logit {logits[~sound][0]}; valid are numbers between -2**40 and "
+            "2**40"
         )
     return logits
 
@@ -103,7 +105,7 @@ def fitted_by(reranker: Reranker, scorer: Scorer, rows: I64, training: TrainingR
     with naming(reranker):
         fitted: Scorer | None = reranker.fit(scorer, rows, training)
     if fitted is None:
-        raise UsageError(f"{_place(reranker)}.fit gave None; valid is a scorer, such as the one that it was given")
+        raise UsageError(f"{dotted_name(reranker)}.fit gave None; valid is a scorer, such as the one that it was given")
     return fitted
 
 
@@ -124,10 +126,10 @@ def distribution_by(policy: Any, candidates: Candidates, memory: Any, rows: I64 
             numbers = False
         if not numbers:
             valid = f"an array of numbers [{b}, {1 + k}]"
-            raise UsageError(f"{_place(policy)}.propensities gave {_kind(share)}; valid is {valid}")
+            raise UsageError(f"{dotted_name(policy)}.propensities gave {kind_in_words(share)}; valid is {valid}")
         if share.shape != (b, 1 + k):
             valid = f"[{b}, {1 + k}], column 0 the fallback"
-            raise UsageError(f"{_place(policy)}.propensities gave {share.shape}; valid is {valid}")
+            raise UsageError(f"{dotted_name(policy)}.propensities gave {share.shape}; valid is {valid}")
         nobody = candidates.skill < 0
         total = share[:, 0] + np.add.reduce(share[:, 1:] * ~nobody, axis=1)
         off = np.abs(total - 1.0)
@@ -140,26 +142,16 @@ def distribution_by(policy: Any, candidates: Candidates, memory: Any, rows: I64 
                     "stands there; valid is 0, as column 0 has all that the LLM answers",
                 )
             raise UsageError(
-                f"{_place(policy)}.propensities gave rows with sums from {total.min():g} to {total.max():g}; valid are "
-                "rows without negative numbers that sum to 1"
+                f"{dotted_name(policy)}.propensities gave rows with sums from {total.min():g} to {total.max():g}; "
+                "valid are rows without negative numbers that sum to 1"
             )
     return share
 
 
-def _listing(given: Any) -> str:
+def _listing(given: object) -> str:
     if not isinstance(given, Shortlist):
-        return _kind(given)
-    return f"a Shortlist of {_kind(given.skill)} and {_kind(given.similarity)}"
-
-
-def _kind(given: Any) -> str:
-    if isinstance(given, np.ndarray):
-        return f"an array {list(given.shape)} of {given.dtype}"
-    return f"a {type(given).__qualname__}"
-
-
-def _place(component: object) -> str:
-    return f"{type(component).__module__}.{type(component).__qualname__}"
+        return kind_in_words(given)
+    return f"a Shortlist of {kind_in_words(given.skill)} and {kind_in_words(given.similarity)}"
 
 
 def _row(rows: I64 | None, row: int) -> int:
