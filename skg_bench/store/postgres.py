@@ -1,12 +1,13 @@
 """The store `postgres` (extra `postgres`): a server that many machines write at once."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from skg_bench.core.errors import UsageError, install_hint
 from skg_bench.core.reach import Reach, Reaches
@@ -30,6 +31,7 @@ _CREATE = (
 _LOAD = f"select document::text, version from {SKILLBOOK_TABLE} where user_id = %s"  # noqa: S608  a constant
 _INSERT = f"insert into {SKILLBOOK_TABLE} values (%s, %s::json, 1) on conflict do nothing"  # noqa: S608
 _UPDATE = f"update {SKILLBOOK_TABLE} set document = %s::json, version = version + 1 where user_id = %s and version = %s"  # noqa: S608
+_PASSWORD = re.compile(r"password\s*=")  # sslpassword, too
 _PAUSE = 0.05  # seconds between tries to reach a server: our choice
 
 
@@ -48,10 +50,10 @@ class Postgres:
     def __post_init__(self) -> None:
         if find_spec("psycopg") is None:
             raise UsageError(f"store postgres needs psycopg: {install_hint('postgres')}")
+        if urlsplit(self.address).password or _PASSWORD.search(unquote(self.address)):
+            raise UsageError("store.address must be without a password; give it in PGPASSWORD or ~/.pgpass")
         if not self.address.startswith(("postgresql://", "postgres://")):
             raise UsageError(f"store.address={self.address!r} must begin with postgresql://")
-        if urlsplit(self.address).password or "password=" in self.address:
-            raise UsageError("store.address must be without a password; give it in PGPASSWORD or ~/.pgpass")
         if not 1 <= self.seconds <= 600:
             raise UsageError(f"store.seconds={self.seconds!r} must be 1 to 600")
 

@@ -263,7 +263,10 @@ def test_connections_that_are_used_up_are_waited_for(make: Callable[..., Any]) -
 
 def test_a_password_in_an_address_is_refused_without_being_shown() -> None:
     pytest.importorskip("psycopg")
-    for address in ("postgresql://me:hidden@host/books", "postgresql://host/books?password=hidden"):
+    for address in (
+        "postgresql://me:hidden@host/books", "postgresql://host/books?password=hidden",
+        "postgresql://host/books?passw%6frd=hidden", "host=here password = hidden",
+    ):  # fmt: skip
         with pytest.raises(UsageError, match="PGPASSWORD") as refused:
             Postgres(address, 10.0)
         assert "hidden" not in str(refused.value)
