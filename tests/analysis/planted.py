@@ -146,8 +146,11 @@ class Blind:
     """A router that shows nothing at every second turn."""
 
     router: Router
-    top_k: ClassVar[int] = 1
     sees_truth: ClassVar[bool] = True
+
+    @property
+    def top_k(self) -> int:
+        return self.router.top_k
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         ranked = self.router.route(query, books)

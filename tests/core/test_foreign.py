@@ -21,6 +21,7 @@ EXCEPTIONS = {
     "engine/pieces.py: zipfile.ZipFile": "of a file that `open_file` opened, or of one that is written",
     "engine/pieces.py: pa.memory_map": "of a file that `open_file` has just taken; a piece is mapped, not read",
     "engine/vectors.py: np.load": "of a file of this process without a name, which workers map",
+    "app/cli.py: open": "of the null device, for an input that the caller closed",
     "embedder/cache.py: sqlite3.connect": "SQLite opens for writing, which waits for nothing, and reads pages",
     "store/sqlite.py: sqlite3.connect": "SQLite opens for writing, which waits for nothing, and reads pages",
     "embedder/minilm_graph.py: load_file": "weights of the package that carries them",
